@@ -1,0 +1,20 @@
+# gw_room(<name> [DEPENDS <room>...] [LINK <library>...]): one folder under src/ is one static library
+# gpuwright_<name>; its *_test.cpp become one test program <name>_test that ctest knows.
+function(gw_room name)
+  cmake_parse_arguments(ROOM "" "" "DEPENDS;LINK" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$|/testing/")
+  list(FILTER tests INCLUDE REGEX "_test\\.cpp$|/testing/")
+  add_library(gpuwright_${name} STATIC ${sources})
+  target_include_directories(gpuwright_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
+  list(TRANSFORM ROOM_DEPENDS PREPEND gpuwright_)
+  target_link_libraries(gpuwright_${name} PUBLIC gpuwright_options fmt::fmt tl::expected ${ROOM_DEPENDS}
+                                          PRIVATE ${ROOM_LINK})
+  if(GPUWRIGHT_TESTS AND tests)
+    add_executable(${name}_test ${tests})
+    target_link_libraries(${name}_test PRIVATE gpuwright_${name} GTest::gtest GTest::gmock GTest::gtest_main)
+    target_compile_definitions(${name}_test PRIVATE GPUWRIGHT_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+    add_test(NAME unit.${name} COMMAND ${name}_test)
+  endif()
+endfunction()

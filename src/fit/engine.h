@@ -1,0 +1,33 @@
+// What an engine's memory model has to answer. One file an engine under fit/engines/; constants that were measured,
+// not derived, live in data/engines.toml with their sources.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "fit/fit.h"
+
+namespace gpuwright::fit {
+
+class EngineModel {
+ public:
+  virtual ~EngineModel() = default;
+  // Fills instants, usable bytes, capacities, host and notes. binding and verdict are set by fit::estimate.
+  virtual Result<Estimate> estimate(const model::Model& model, const Job& job,
+                                    const std::vector<Target>& targets) const = 0;
+};
+const EngineModel& engine_model(Engine engine);
+
+// A measured constant with its range, from data/engines.toml: [[constant]] engine, name, since (version), architecture,
+// low, expected, high, source. The row of the newest `since` not after `version` and of the best-matching architecture.
+struct Constant {
+  double low = 0, expected = 0, high = 0;
+  std::string source;
+};
+Result<Constant> constant(std::string_view engine, std::string_view name, std::string_view version = {},
+                          std::string_view architecture = {});
+
+// "0.9.2" < "0.21" and "b4477" < "b5000": numbers are compared piece by piece. An empty version is the newest.
+bool version_at_least(std::string_view version, std::string_view wanted);
+
+}  // namespace gpuwright::fit

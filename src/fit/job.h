@@ -1,0 +1,82 @@
+// What is asked of the GPUs: this model, served by that engine, this way. Options that an engine does not have are
+// ignored by it; a value that was not given is the engine's own default (of the named version), never ours.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "model/dtype.h"
+
+namespace gpuwright::fit {
+
+enum class Engine : std::uint8_t { llama_cpp, ollama, vllm, sglang, transformers };
+
+// llama.cpp and ollama. Names are those of llama-server's own options.
+struct LlamaCppOptions {
+  std::optional<std::int64_t> gpu_layers;  // -ngl, the output layer counts as one; not given = all
+  std::vector<double> tensor_split;        // -ts, relative shares; empty = by free memory
+  bool split_by_rows = false;              // -sm row
+  std::optional<std::int64_t> ubatch;      // -ub, default 512
+  std::optional<bool> flash_attention;     // -fa
+  bool unified_kv = false;                 // --kv-unified: one cache for all sequences
+  bool swa_full = false;                   // --swa-full
+  bool kv_on_host = false;                 // --no-kv-offload
+  std::int64_t cpu_moe_layers = 0;         // --n-cpu-moe: experts of the first N layers stay on the host
+  std::optional<int> mla_mode;             // ik_llama.cpp -mla
+  std::optional<Bytes> projector;          // mmproj: bytes of its weights
+  std::int64_t speculative_tokens = 0;     // MTP or draft rollback copies of recurrent state
+};
+
+struct VllmOptions {
+  std::optional<double> gpu_memory_utilization;    // share of total memory, default 0.9 (0.92 from 0.21 on)
+  std::optional<std::int64_t> max_batched_tokens;  // max_num_batched_tokens
+  std::optional<std::int64_t> max_sequences;       // max_num_seqs
+  std::optional<std::int64_t> block_size;          // tokens
+  std::optional<bool> enforce_eager;               // no CUDA graphs
+  bool hybrid_kv_manager = true;
+  std::optional<Bytes> kv_budget;  // as a log printed it: then blocks follow without any estimate
+};
+
+struct TransformersOptions {
+  std::string attention = "flash_attention_2";  // eager, sdpa, flash_attention_2
+  bool last_token_logits = true;                // generate() keeps only the last position's logits since 4.45
+};
+
+struct Job {
+  Engine engine = Engine::llama_cpp;
+  std::string engine_version;  // "b4477", "0.21.0"; empty = newest that the constants know
+
+  // Tokens. llama.cpp: all sequences together (-c). vLLM, sglang: per sequence (max_model_len). transformers: prompt
+  // and new tokens of each sequence; if only context_tokens is given, it is prompt + new with one new token.
+  std::optional<std::int64_t> context_tokens;
+  std::optional<std::int64_t> prompt_tokens;
+  std::optional<std::int64_t> new_tokens;
+  std::int64_t sequences = 1;  // in flight at once: batch size, --parallel
+
+  std::optional<model::Dtype> key_type, value_type;  // of the KV cache; not given = the engine's default
+
+  int tensor_parallel = 1;
+  int pipeline_parallel = 1;
+
+  LlamaCppOptions llama;
+  VllmOptions vllm;
+  TransformersOptions transformers;
+
+  Bytes reserve;  // kept free on every GPU for something else (desktop, another process)
+};
+
+// "vllm@0.21" -> engine and version; unknown names suggest the nearest. Aliases come from data/engines.toml.
+struct EngineChoice {
+  Engine engine = Engine::llama_cpp;
+  std::string version;
+};
+Result<EngineChoice> engine_named(std::string_view text);
+std::string_view name_of(Engine engine);
+std::vector<std::string> engine_names();
+
+}  // namespace gpuwright::fit

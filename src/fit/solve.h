@@ -1,0 +1,31 @@
+// The question turned round: how much context, batch or how many layers fit; which is the smallest GPU that will do.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "catalog/catalog.h"
+#include "fit/fit.h"
+
+namespace gpuwright::fit {
+
+enum class Quantity : std::uint8_t { context, batch, layers };
+
+struct Solution {
+  std::int64_t value = 0;  // 0: not even the smallest fits
+  Estimate estimate;       // of the job with that value (or with the smallest one tried)
+  Job job;
+};
+// The largest value whose verdict is `fits` (strict) or at least `tight`. Context stops at the model's own length.
+Result<Solution> largest(Quantity quantity, const model::Model& model, const Job& job,
+                         const std::vector<Target>& targets, bool strict);
+
+struct GpuChoice {
+  const catalog::Accelerator* accelerator = nullptr;
+  Estimate estimate;
+};
+// Accelerators of the catalogue that hold the job, smallest usable memory first, at most `limit` of them.
+Result<std::vector<GpuChoice>> smallest_gpus(const model::Model& model, const Job& job, const catalog::Catalog& catalog,
+                                             int count, bool strict, std::size_t limit);
+
+}  // namespace gpuwright::fit
