@@ -1,0 +1,75 @@
+#include "fit/fit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "fit/engine.h"
+
+namespace gpuwright::fit {
+namespace {
+
+constexpr std::int64_t kMostTokens = std::int64_t{1} << 32;
+constexpr std::int64_t kMostSequences = 1 << 20;
+
+Status check_count(std::int64_t value, std::int64_t most, std::string_view what) {
+  if (value >= 1 && value <= most) return {};
+  return fail(ErrorCode::bad_input, fmt::format("{} must be between 1 and {}, not {}", what, most, value));
+}
+
+Status check(const model::Model& model, const Job& job, const std::vector<Target>& targets) {
+  if (targets.empty()) return fail(ErrorCode::bad_input, "no GPU was named", "name one with --gpu");
+  if (model.layers.empty() && model.kind == model::ModelKind::decoder)
+    return fail(ErrorCode::unsupported, fmt::format("{}: the layers of the model are not known", model.name),
+                "give the folder with its config.json, or --upper-bound");
+  GW_TRY(check_count(job.sequences, kMostSequences, "the number of sequences"));
+  GW_TRY(check_count(job.context_tokens.value_or(1), kMostTokens, "the context"));
+  GW_TRY(check_count(job.prompt_tokens.value_or(1), kMostTokens, "the prompt"));
+  GW_TRY(check_count(job.new_tokens.value_or(1), kMostTokens, "the number of new tokens"));
+  GW_TRY(check_count(job.tensor_parallel, 1024, "tensor parallelism"));
+  GW_TRY(check_count(job.pipeline_parallel, 1024, "pipeline parallelism"));
+  if (job.reserve < Bytes{}) return fail(ErrorCode::bad_input, "the reserve is negative");
+  const std::int64_t wanted = std::int64_t{job.tensor_parallel} * job.pipeline_parallel;
+  if (wanted > 1 && wanted != static_cast<std::int64_t>(targets.size()))
+    return fail(ErrorCode::bad_input,
+                fmt::format("tensor parallel {} x pipeline parallel {} needs {} GPUs, {} given", job.tensor_parallel,
+                            job.pipeline_parallel, wanted, targets.size()),
+                fmt::format("write --gpu NAMEx{}", wanted));
+  return {};
+}
+
+std::size_t binding_instant(const std::vector<Instant>& instants) {
+  std::size_t binding = 0;
+  for (std::size_t i = 1; i < instants.size(); ++i)
+    if (instants[i].total().expected > instants[binding].total().expected) binding = i;
+  return binding;
+}
+
+Verdict judge(const GpuEstimate& gpu) {
+  Bytes expected, high;
+  for (const Instant& instant : gpu.instants) {
+    const Range total = instant.total();
+    expected = std::max(expected, total.expected);
+    high = std::max(high, total.high);
+  }
+  if (expected > gpu.usable) return Verdict::no;
+  return high > gpu.usable ? Verdict::tight : Verdict::fits;
+}
+
+}  // namespace
+
+Result<Estimate> estimate(const model::Model& model, const Job& job, const std::vector<Target>& targets) {
+  GW_TRY(check(model, job, targets));
+  const EngineModel* engine = engine_model(job.engine);
+  if (engine == nullptr)
+    return fail(ErrorCode::unsupported, fmt::format("no memory model of {} exists", name_of(job.engine)));
+  Estimate answer = GW_TRY(engine->estimate(model, job, targets));
+  for (GpuEstimate& gpu : answer.per_gpu) {
+    if (gpu.instants.empty()) return fail(ErrorCode::internal, "an engine gave no instants");
+    gpu.binding = binding_instant(gpu.instants);
+    gpu.verdict = judge(gpu);
+  }
+  return answer;
+}
+
+}  // namespace gpuwright::fit
