@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "cli/language.h"
 
 namespace gpuwright::cli {
 
@@ -26,28 +27,28 @@ enum ExitCode : int {
 int exit_code_for(ErrorCode code);
 
 struct Option {
-  std::string name;        // "--context"
-  std::string short_name;  // "-c", or empty
-  std::string value;       // "TOKENS"; empty for a flag
-  std::string help;
-  std::vector<std::string> choices;  // completed and checked when not empty
-  std::string default_text;          // shown in help; empty when there is none
+  std::string name = {};        // "--context"
+  std::string short_name = {};  // "-c", or empty
+  std::string value = {};       // "TOKENS"; empty for a flag
+  std::string help = {};
+  std::vector<std::string> choices = {};  // completed and checked when not empty
+  std::string default_text = {};          // shown in help; empty when there is none
   bool repeated = false;
   bool optional_value = false;  // --simulate [SCENARIO]
-  std::string group;            // heading in --help; empty = "Options"
+  std::string group = {};       // heading in --help; empty = "Options"
 };
 
 struct Argument {
-  std::string name;  // "MODEL"
-  std::string help;
+  std::string name = {};  // "MODEL"
+  std::string help = {};
   bool required = true;
   bool repeated = false;
   bool is_file = false;  // completes file names
 };
 
 struct Example {
-  std::string command;  // "gpuwright fit llama-3.1-8b --gpu 4090"
-  std::string what;
+  std::string command = {};  // "gpuwright fit llama-3.1-8b --gpu 4090"
+  std::string what = {};
 };
 
 // What the user wrote, by option name ("--context") or argument name ("MODEL").
@@ -61,7 +62,7 @@ class Arguments {
   Result<std::optional<double>> number(std::string_view name, double low, double high) const;
 
   void add(std::string_view name, std::string value);
-  void mark(std::string_view name);
+  void mark(std::string_view name);  // given, without a value
 
  private:
   std::map<std::string, std::vector<std::string>, std::less<>> values_;
@@ -75,6 +76,9 @@ struct Console {
   bool terminal = false;  // err is a terminal: progress may be shown there
   int width = 80;         // columns of out
   bool json = false;      // --json
+  bool wide = false;      // out is a file or a pipe: tables may run over `width` instead of being cut
+  bool unicode = false;   // the locale is UTF-8: block characters may be used
+  Language language = Language::english;
 };
 
 struct Command {
@@ -87,6 +91,7 @@ struct Command {
   std::vector<std::string> exit_notes;  // what 0 and 1 mean here, when it is more than the usual
   // Prints the answer and gives the exit code; an error is printed by the caller as "gpuwright: ...".
   std::function<Result<int>(const Arguments&, const Console&)> run;
+  bool hidden = false;  // not listed: for building and packaging
 };
 
 // Every command, in the order of the help page. A new command is one file with a function `Command x_command()` and
@@ -96,7 +101,11 @@ const std::vector<Command>& commands();
 // What every command takes, before or after its name: --json, --no-color, --lang, --help, --version.
 const std::vector<Option>& global_options();
 
-// The whole program but for main's streams.
+// "0.1.0"
+std::string_view version();
+
+// The whole program but for main's streams: finds the command, runs it, and prints its error, if any, as
+// "gpuwright: ..." on err and, with --json, as an object of schema gpuwright.error/1 on out.
 int run(const std::vector<std::string>& words, const Console& console);
 
 }  // namespace gpuwright::cli

@@ -1,0 +1,93 @@
+#include "cli/style.h"
+
+#include <utf8proc.h>
+
+#include <vector>
+
+#include "base/text.h"
+
+namespace gpuwright::cli {
+namespace {
+
+std::string_view code_of(Tone tone) {
+  switch (tone) {
+    case Tone::plain:
+      return "";
+    case Tone::heading:
+      return "1";
+    case Tone::name:
+      return "36";
+    case Tone::good:
+      return "32";
+    case Tone::warning:
+      return "33";
+    case Tone::bad:
+      return "31";
+    case Tone::dim:
+      return "2";
+  }
+  return "";
+}
+
+std::string_view first_character(std::string_view text) {
+  utf8proc_int32_t point = -1;
+  const auto length = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                                       static_cast<utf8proc_ssize_t>(text.size()), &point);
+  return text.substr(0, length > 0 ? static_cast<std::size_t>(length) : 1);
+}
+
+// Where a line may break: after spaces, and after each character that is two columns wide.
+std::vector<std::string_view> pieces_of(std::string_view line) {
+  std::vector<std::string_view> pieces;
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < line.size();) {
+    const std::string_view character = first_character(line.substr(at));
+    at += character.size();
+    const bool space_ends = character == " " && (at == line.size() || line[at] != ' ');
+    if (!space_ends && display_width(character) < 2) continue;
+    pieces.push_back(line.substr(begin, at - begin));
+    begin = at;
+  }
+  if (begin < line.size()) pieces.push_back(line.substr(begin));
+  return pieces;
+}
+
+void drop_trailing_spaces(std::string& text) {
+  while (!text.empty() && text.back() == ' ') text.pop_back();
+}
+
+}  // namespace
+
+std::string paint(const Console& console, Tone tone, std::string_view text) {
+  if (!console.color || tone == Tone::plain || text.empty()) return std::string(text);
+  std::string painted = "\033[";
+  painted.append(code_of(tone)).append("m").append(text).append("\033[0m");
+  return painted;
+}
+
+std::string wrap(std::string_view text, int width, int indent) {
+  const std::string margin(static_cast<std::size_t>(indent), ' ');
+  std::string result;
+  for (std::string_view line : split(text, '\n')) {
+    if (!result.empty()) result += line.empty() ? "\n" : "\n" + margin;
+    int column = indent;
+    for (std::string_view piece : pieces_of(line)) {
+      const int needed = display_width(trim(piece));
+      if (column > indent && column + needed > width) {
+        drop_trailing_spaces(result);
+        result += "\n" + margin;
+        column = indent;
+      }
+      result += piece;
+      column += display_width(piece);
+    }
+    drop_trailing_spaces(result);
+  }
+  return result;
+}
+
+void print_heading(const Console& console, std::string_view title) {
+  console.out << '\n' << paint(console, Tone::heading, title) << '\n';
+}
+
+}  // namespace gpuwright::cli
