@@ -37,6 +37,8 @@ class ModelFiles {
   virtual const std::string& name() const = 0;                // of the folder or repository, for messages
   virtual Result<std::vector<std::string>> list() const = 0;  // sorted file names
   virtual Result<std::unique_ptr<ByteSource>> open(const std::string& file) const = 0;  // not_found when absent
+  // How many files are worth opening at once: processors for a disk, more where each answer travels.
+  virtual int concurrency() const { return 2; }
 };
 
 std::unique_ptr<ModelFiles> local_folder(std::string path);

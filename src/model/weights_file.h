@@ -27,6 +27,7 @@ struct WeightsFile {
   Bytes header_bytes;              // header, padding and everything that is not tensor data
   Bytes file_bytes;                // all shards together
   std::vector<std::string> files;  // that were read
+  std::vector<std::string> notes;  // oddities that do not make the file useless, one sentence each
 };
 
 Result<WeightsFile> read_safetensors(const ByteSource& file);
