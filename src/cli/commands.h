@@ -1,0 +1,12 @@
+// The commands, one function each, in the file of the same name. commands.cpp puts them into the order of the help.
+#pragma once
+
+#include "cli/command.h"
+
+namespace gpuwright::cli {
+
+Command fit_command();
+Command model_show_command();
+Command model_list_command();
+
+}  // namespace gpuwright::cli

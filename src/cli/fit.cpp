@@ -1,0 +1,114 @@
+// gpuwright fit: will this model, served this way, fit on that GPU; what takes the memory; what to change.
+#include "fit/fit.h"
+
+#include "cli/commands.h"
+#include "cli/fit_answer.h"
+#include "cli/fit_request.h"
+#include "fit/together.h"
+
+namespace gpuwright::cli {
+namespace {
+
+constexpr std::size_t kChoicesShown = 5;
+
+Result<FitAnswer> answer_smallest(const FitRequest& request, const catalog::Catalog& catalog) {
+  const FitItem& item = request.items.front();
+  FitAnswer answer{&request, {}, {}, {}};
+  answer.gpu_choices =
+      GW_TRY(fit::smallest_gpus(item.model, item.job, catalog, request.gpu_count, true, kChoicesShown));
+  if (!answer.gpu_choices.empty()) {
+    answer.estimate = answer.gpu_choices.front().estimate;
+    return answer;
+  }
+  // Nothing holds it: show what the largest accelerator lacks.
+  const catalog::Accelerator* largest = nullptr;
+  for (const catalog::Accelerator& accelerator : catalog.accelerators())
+    if (largest == nullptr || accelerator.usable() > largest->usable()) largest = &accelerator;
+  if (largest == nullptr) return fail(ErrorCode::internal, "the catalogue is empty");
+  const std::vector<fit::Target> targets(static_cast<std::size_t>(request.gpu_count), fit::target_from(*largest));
+  answer.estimate = GW_TRY(fit::estimate(item.model, item.job, targets));
+  answer.estimate.advice = fit::advise(item.model, item.job, targets);
+  return answer;
+}
+
+Result<FitAnswer> answer_together(const FitRequest& request) {
+  std::vector<fit::Tenant> tenants;
+  for (const FitItem& item : request.items)
+    tenants.push_back({item.reference, GW_TRY(fit::estimate(item.model, item.job, request.targets))});
+  return FitAnswer{&request, fit::together(tenants, request.targets, request.items.front().job.reserve), {}, {}};
+}
+
+Result<FitAnswer> answer_one(const FitRequest& request) {
+  const FitItem& item = request.items.front();
+  FitAnswer answer{&request, {}, {}, {}};
+  if (request.maximise) {
+    answer.solution = GW_TRY(fit::largest(*request.maximise, item.model, item.job, request.targets, request.strict));
+    answer.estimate = answer.solution->estimate;
+  } else {
+    answer.estimate = GW_TRY(fit::estimate(item.model, item.job, request.targets));
+  }
+  if (answer.estimate.verdict() != fit::Verdict::fits)
+    answer.estimate.advice = fit::advise(item.model, item.job, request.targets);
+  return answer;
+}
+
+Result<FitAnswer> answer_for(const FitRequest& request, const catalog::Catalog& catalog) {
+  if (request.targets.empty()) return answer_smallest(request, catalog);
+  if (request.items.size() > 1) return answer_together(request);
+  FitAnswer answer = GW_TRY(answer_one(request));
+  if (request.smallest_gpu) {
+    const FitItem& item = request.items.front();
+    answer.gpu_choices =
+        GW_TRY(fit::smallest_gpus(item.model, item.job, catalog, request.gpu_count, true, kChoicesShown));
+  }
+  return answer;
+}
+
+bool is_no(const FitAnswer& answer) {
+  if (answer.request->targets.empty()) return answer.gpu_choices.empty();
+  const fit::Verdict verdict = answer.estimate.verdict();
+  return verdict == fit::Verdict::no || (answer.request->strict && verdict == fit::Verdict::tight);
+}
+
+Result<int> run_fit(const Arguments& arguments, const Console& console) {
+  const catalog::Catalog catalog = GW_TRY(catalog::Catalog::load());
+  const FitRequest request = GW_TRY(read_fit_request(arguments, catalog));
+  const FitAnswer answer = GW_TRY(answer_for(request, catalog));
+  if (console.json)
+    console.out << to_json(answer).dump() << '\n';
+  else
+    print(answer, console);
+  return is_no(answer) ? kAnswerIsNo : kDone;
+}
+
+}  // namespace
+
+Command fit_command() {
+  Command command;
+  command.name = "fit";
+  command.summary = "Will this model, served this way, fit on that GPU";
+  command.description =
+      "Reads the model's own files (headers only), predicts what takes the memory of each GPU under the named engine, "
+      "and answers fits, tight or no. The peak is the largest of several instants (load, prefill, decode), and each "
+      "figure is a range whose formula and source --explain prints.\n\n"
+      "MODEL is a file (GGUF, safetensors, ONNX, config.json), a folder, hf://org/name, a preset (gpuwright model "
+      "list) "
+      "or a size such as 7B. Several models are placed on the same GPUs at once; settings of one of them follow its "
+      "name: NAME,context=8192,format=Q4_K_M.\n\n"
+      "Without --gpu the smallest GPUs that hold the model are listed.";
+  command.arguments = {{"MODEL", "file, folder, hf://org/name, preset or size", true, true, true}};
+  command.options = fit_options();
+  command.examples = {
+      {"gpuwright fit llama-3.1-8b --gpu 4090 --context 8192", "Llama 3.1 8B in vLLM on one RTX 4090"},
+      {"gpuwright fit model-Q4_K_M.gguf --gpu 3060 --context 32768 --kv-type q8_0", "a GGUF file in llama.cpp"},
+      {"gpuwright fit qwen3-32b --gpu 4090x2 --engine llama.cpp --format Q6_K --max context",
+       "the longest context that fits"},
+      {"gpuwright fit deepseek-v3 --smallest-gpu --tensor-parallel 8", "which eight GPUs would hold it"},
+      {"gpuwright fit qwen3-8b,format=fp8 bge-large,engine=transformers --gpu l40s", "two models on one GPU"},
+  };
+  command.exit_notes = {"0  it fits, or fits tightly", "1  it does not fit; with --strict also a tight fit"};
+  command.run = run_fit;
+  return command;
+}
+
+}  // namespace gpuwright::cli

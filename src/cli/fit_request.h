@@ -1,0 +1,41 @@
+// What the words of `gpuwright fit` ask for, checked and resolved: models, how each is served, and the GPUs.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "catalog/catalog.h"
+#include "cli/command.h"
+#include "fit/fit.h"
+#include "fit/solve.h"
+#include "model/model.h"
+
+namespace gpuwright::cli {
+
+// One model of the command line with the job it is to do.
+struct FitItem {
+  std::string reference;  // as the user wrote it
+  model::Model model;
+  fit::Job job;
+};
+
+struct FitRequest {
+  std::vector<FitItem> items;        // more than one: all on the same GPUs at once
+  std::vector<fit::Target> targets;  // empty: the user named no GPU
+  int gpu_count = 1;                 // for --smallest-gpu: how many of each candidate
+  std::optional<fit::Quantity> maximise;
+  bool smallest_gpu = false;
+  bool strict = false;
+  bool explain = false;
+};
+
+// The options of `fit`, grouped by the engine they belong to.
+std::vector<Option> fit_options();
+
+Result<FitRequest> read_fit_request(const Arguments& arguments, const catalog::Catalog& catalog);
+
+// "4090", "h100x8", "a100-80gb:1g.10gb", "24GiB": one target for each device named.
+Result<std::vector<fit::Target>> targets_named(std::string_view text, const catalog::Catalog& catalog);
+
+}  // namespace gpuwright::cli
