@@ -21,7 +21,7 @@ std::int64_t Recurrent::convolution_elements() const {
     case RecurrentKind::gated_delta_net:
       return (2 * key_heads * key_dim + value_heads * value_dim) * taps;
     case RecurrentKind::rwkv:
-      return 2 * d_inner;
+      return d_inner * (d_conv > 0 ? taps : 2);
   }
   return 0;
 }

@@ -50,9 +50,12 @@ enum class RecurrentKind : std::uint8_t { none, mamba1, mamba2, gated_delta_net,
 
 // State that does not grow with the context. Shapes follow the reference code of each kind:
 //   mamba1            conv (d_inner) x (d_conv-1); ssm d_inner x d_state
-//   mamba2            conv (d_inner + 2*n_group*d_state) x (d_conv-1); ssm d_inner x d_state  (d_inner =
-//   heads*head_dim) gated_delta_net   conv (2*key_heads*key_dim + value_heads*value_dim) x (d_conv-1); state
-//   value_heads*key_dim*value_dim rwkv              token shift 2 x hidden; wkv heads*head_dim*head_dim
+//   mamba2            conv (d_inner + 2*n_group*d_state) x (d_conv-1); ssm d_inner x d_state
+//                     (d_inner = heads*head_dim)
+//   gated_delta_net   conv (2*key_heads*key_dim + value_heads*value_dim) x (d_conv-1);
+//                     state value_heads*key_dim*value_dim
+//   rwkv              token shift d_inner x (d_conv-1), where d_conv 0 stands for the usual two shifts;
+//                     wkv heads*head_dim*head_dim   (d_inner = hidden)
 //   short_convolution conv hidden x (d_conv-1)   (LFM2)
 struct Recurrent {
   RecurrentKind kind = RecurrentKind::none;
