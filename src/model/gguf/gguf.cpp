@@ -119,9 +119,9 @@ Result<Architecture> choose(const Header& header, const Fields& fields, const st
 Status refuse_what_is_no_model(const Shards& shards, const std::string& file) {
   const std::string_view type = shards.header.text("general.type");
   if (type == "adapter" || type == "imatrix")
-    return unsupported(
-        file, fmt::format("holds {} and no model", type == "adapter" ? "an adapter" : "an importance matrix"),
-        "name the model that it belongs to");
+    return unsupported(file,
+                       fmt::format("holds {} and no model", type == "adapter" ? "an adapter" : "an importance matrix"),
+                       "name the model that it belongs to");
   if (shards.weights.tensors.empty())
     return unsupported(file, "holds a vocabulary and no tensors", "name the file with the weights");
   return {};
