@@ -23,6 +23,14 @@ std::vector<std::string> config_families();
 // Presets: data/models.toml, each a config of a published model with its source.
 Result<Model> preset(std::string_view name);
 std::vector<std::string> preset_names();
+// What data/models.toml says about a preset beside its config.
+struct PresetFacts {
+  std::string id;
+  std::vector<std::string> repositories;  // Hugging Face ids of this geometry
+  std::string published_parameters;       // "8.03B", of the model card; may be empty
+  std::string source;
+};
+std::vector<PresetFacts> preset_facts();
 // "7B", "1.1b", "350M": a Llama-shaped model of about that many parameters, its assumptions recorded.
 Result<Model> model_of_size(std::string_view text);
 
