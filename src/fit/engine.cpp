@@ -175,8 +175,17 @@ Result<Constant> constant(Engine engine, std::string_view name, std::string_view
 }
 
 // Engine models register here as they are added to fit/engines/.
-const EngineModel* engine_model(Engine) {
-  return nullptr;
+const EngineModel* engine_model(Engine engine) {
+  switch (engine) {
+    case Engine::vllm:
+      return &vllm_engine();
+    case Engine::sglang:
+      return &sglang_engine();
+    case Engine::transformers:
+      return &transformers_engine();
+    default:
+      return nullptr;
+  }
 }
 
 }  // namespace gpuwright::fit

@@ -39,10 +39,19 @@ struct VllmOptions {
   std::optional<std::int64_t> block_size;          // tokens
   std::optional<bool> enforce_eager;               // no CUDA graphs
   bool hybrid_kv_manager = true;
-  std::optional<Bytes> kv_budget;  // as a log printed it: then blocks follow without any estimate
+  std::optional<Bytes> kv_budget;  // as a log printed it: then blocks follow without any estimate (sglang too)
+  std::string mxfp4_backend;       // kernel of MXFP4 experts: "marlin" pads them, others less; empty = not told
+};
+
+struct SglangOptions {
+  std::optional<double> mem_fraction_static;         // --mem-fraction-static
+  std::optional<std::int64_t> chunked_prefill_size;  // --chunked-prefill-size
+  std::optional<std::int64_t> max_running_requests;  // --max-running-requests
 };
 
 struct TransformersOptions {
+  std::string library = "transformers";         // transformers; litgpt (generate: fixed cache, quantised output head)
+  std::optional<std::int64_t> prefill_chunk;    // prefill_chunk_size; not given: see engines/transformers.cpp
   std::string attention = "flash_attention_2";  // eager, sdpa, flash_attention_2
   bool last_token_logits = true;                // generate() keeps only the last position's logits since 4.45
 };
@@ -65,6 +74,7 @@ struct Job {
 
   LlamaCppOptions llama;
   VllmOptions vllm;
+  SglangOptions sglang;
   TransformersOptions transformers;
 
   Bytes reserve;  // kept free on every GPU for something else (desktop, another process)

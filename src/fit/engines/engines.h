@@ -3,4 +3,10 @@
 
 #include "fit/engine.h"
 
-namespace gpuwright::fit {}  // namespace gpuwright::fit
+namespace gpuwright::fit {
+
+const EngineModel& transformers_engine();
+const EngineModel& vllm_engine();
+const EngineModel& sglang_engine();
+
+}  // namespace gpuwright::fit
