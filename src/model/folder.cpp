@@ -1,0 +1,154 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+
+#include "model/assemble.h"
+#include "model/config.h"
+#include "model/folder_choice.h"
+#include "model/load.h"
+#include "model/name_table.h"
+#include "model/pytorch_bin.h"
+#include "model/weights_file.h"
+
+namespace gpuwright::model {
+namespace {
+
+constexpr std::int64_t kMaxConfigBytes = 16 << 20;
+constexpr std::size_t kMaxNames = 20'000;
+
+class LocalFolder : public ModelFiles {
+ public:
+  explicit LocalFolder(std::string path) : path_(std::move(path)) {}
+
+  const std::string& name() const override { return path_; }
+  int concurrency() const override { return static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 8u)); }
+
+  Result<std::unique_ptr<ByteSource>> open(const std::string& file) const override {
+    if (!stays_inside(file))
+      return fail(ErrorCode::bad_input, fmt::format("\"{}\" is not a file of {}", file.substr(0, 200), path_));
+    return open_file(path_ + "/" + file);
+  }
+
+  // The folder's own files, and those of its folders: repositories keep parts in "onnx/" or "Q4_K_M/".
+  Result<std::vector<std::string>> list() const override {
+    std::vector<std::string> names;
+    for (const std::string& name : GW_TRY(list_directory(path_))) {
+      if (name.starts_with('.')) continue;
+      if (!is_directory(path_ + "/" + name)) {
+        names.push_back(name);
+      } else if (const auto inner = list_directory(path_ + "/" + name)) {
+        for (const std::string& file : *inner) names.push_back(name + "/" + file);
+      }
+      if (names.size() > kMaxNames)
+        return fail(ErrorCode::bad_input, fmt::format("{} holds more than {} files", path_, kMaxNames),
+                    "name the model's own folder");
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+ private:
+  std::string path_;
+};
+
+// A folder inside one: readers that look for the other parts of a file find them beside it.
+class InnerFolder : public ModelFiles {
+ public:
+  InnerFolder(const ModelFiles& outer, std::string prefix)
+      : outer_(outer), prefix_(std::move(prefix)), name_(outer.name() + "/" + prefix_.substr(0, prefix_.size() - 1)) {}
+
+  const std::string& name() const override { return name_; }
+  int concurrency() const override { return outer_.concurrency(); }
+  Result<std::unique_ptr<ByteSource>> open(const std::string& file) const override {
+    if (!stays_inside(file))
+      return fail(ErrorCode::bad_input, fmt::format("\"{}\" is not a file of {}", file.substr(0, 200), name_));
+    return outer_.open(prefix_ + file);
+  }
+  Result<std::vector<std::string>> list() const override {
+    std::vector<std::string> names;
+    for (const std::string& name : GW_TRY(outer_.list()))
+      if (name.starts_with(prefix_)) names.push_back(name.substr(prefix_.size()));
+    return names;
+  }
+
+ private:
+  const ModelFiles& outer_;
+  std::string prefix_;  // ends in '/'
+  std::string name_;
+};
+
+// A file and what stands beside it, for formats that may continue in other files.
+template <class Read>
+Result<Model> read_beside(const ModelFiles& files, const std::string& name, Read read, const LoadOptions& options) {
+  const auto file = GW_TRY(files.open(name));
+  const std::size_t slash = name.rfind('/');
+  if (slash == std::string::npos) return read(*file, &files, options);
+  const InnerFolder inner(files, name.substr(0, slash + 1));
+  return read(*file, &inner, options);
+}
+
+Result<std::optional<Json>> read_config(const ModelFiles& files) {
+  const auto file = files.open("config.json");
+  if (!file && file.error().code == ErrorCode::not_found) return std::nullopt;
+  if (!file) return tl::unexpected(file.error());
+  const std::string text = GW_TRY(read_whole(**file, kMaxConfigBytes));
+  return GW_TRY(parse_json(text, (*file)->name()));
+}
+
+Result<WeightsFile> read_files(const ModelFiles& files, const std::vector<std::string>& names) {
+  WeightsFile all;
+  for (const std::string& name : names) {
+    const auto file = GW_TRY(files.open(name));
+    WeightsFile part = GW_TRY(read_safetensors(*file));
+    all.header_bytes += part.header_bytes;
+    all.file_bytes += part.file_bytes;
+    all.files.push_back(name);
+    std::move(part.tensors.begin(), part.tensors.end(), std::back_inserter(all.tensors));
+  }
+  if (names.size() == 1) return all;
+  NameTable seen;
+  for (const StoredTensor& tensor : all.tensors)
+    if (!seen.insert(tensor.name).added)
+      return fail(ErrorCode::bad_input,
+                  fmt::format("{}: tensor \"{}\" is in more than one .safetensors file, and no index says which counts",
+                              files.name(), tensor.name.substr(0, 200)),
+                  "name the file that is meant");
+  return all;
+}
+
+}  // namespace
+
+std::unique_ptr<ModelFiles> local_folder(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return std::make_unique<LocalFolder>(std::move(path));
+}
+
+Result<Model> load_folder(const ModelFiles& files, const LoadOptions& options) {
+  const std::vector<std::string> names = GW_TRY(files.list());
+  const WeightsChoice choice = GW_TRY(choose_weights(names, options.variant, files.name()));
+  if (options.progress && !choice.files.empty()) options.progress(choice.files.front());
+  if (choice.kind == WeightsKind::gguf) return read_beside(files, choice.files.front(), read_gguf, options);
+
+  const std::optional<Json> config = GW_TRY(read_config(files));
+  switch (choice.kind) {
+    case WeightsKind::safetensors_index:
+      return assemble(GW_TRY(read_safetensors_index(files, choice.files.front())), config ? &*config : nullptr,
+                      files.name(), options);
+    case WeightsKind::safetensors:
+      return assemble(GW_TRY(read_files(files, choice.files)), config ? &*config : nullptr, files.name(), options);
+    case WeightsKind::pytorch_index:
+    case WeightsKind::pytorch_bin:
+      if (config) return model_of_pickles(files, choice, *config, options);
+      return fail(ErrorCode::unsupported,
+                  fmt::format("{} holds PyTorch pickles without a config.json; pickles are never opened", files.name()),
+                  "add config.json, or convert the weights to safetensors");
+    default:
+      if (config) return model_from_config(*config, files.name(), options);
+      return fail(ErrorCode::not_found,
+                  fmt::format("{} holds no model: no config.json, *.safetensors, *.gguf or *.onnx", files.name()));
+  }
+}
+
+}  // namespace gpuwright::model
