@@ -89,7 +89,6 @@ def complete_all(name, binary, folder):
             sys.exit(f"{name} did not start: {shell.text}")
         for typed, wanted in CASES.items():
             shell.type(typed + "\t")
-            time.sleep(0.3)  # the shell reads what follows a TAB only when it has completed
             shell.type("\n")
             found = shell.wait_for(r"GOT<([^>]*)>")
             got = found.group(1).rstrip() if found else f"nothing; the shell said: {shell.text!r}"

@@ -101,8 +101,8 @@ const std::vector<Command>& commands();
 // What every command takes, before or after its name: --json, --no-color, --lang, --help, --version.
 const std::vector<Option>& global_options();
 
-// "0.1.0"
-std::string_view version();
+std::string_view version();       // "0.1.0"
+std::string_view version_date();  // "2026-11-30"
 
 // The whole program but for main's streams: finds the command, runs it, and prints its error, if any, as
 // "gpuwright: ..." on err and, with --json, as an object of schema gpuwright.error/1 on out.

@@ -6,4 +6,8 @@ std::string_view version() {
   return GPUWRIGHT_VERSION;
 }
 
+std::string_view version_date() {
+  return GPUWRIGHT_DATE;
+}
+
 }  // namespace gpuwright::cli
