@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -235,6 +236,27 @@ const std::map<std::string_view, Setter>& setters() {
   return kSetters;
 }
 
+// unverified = ["figures"] stands for every figure that the row has.
+void spell_out_figures(const toml::table& row, Accelerator& gpu) {
+  const auto word = std::find(gpu.unverified.begin(), gpu.unverified.end(), "figures");
+  if (word == gpu.unverified.end()) return;
+  gpu.unverified.erase(word);
+  static constexpr std::string_view kFigures[] = {"memory_bandwidth_gb_per_second",
+                                                  "fp32_tflops",
+                                                  "tf32_tflops",
+                                                  "fp16_tflops",
+                                                  "fp16_accumulate_fp16_tflops",
+                                                  "bf16_tflops",
+                                                  "fp8_tflops",
+                                                  "fp4_tflops",
+                                                  "int8_tops",
+                                                  "nvlink_gb_per_second",
+                                                  "board_power_watts",
+                                                  "launch_price_usd"};
+  for (const std::string_view figure : kFigures)
+    if (row[figure].value_or(0.0) > 0.0) gpu.unverified.emplace_back(figure);
+}
+
 Status read_row(const Reader& reader, const toml::table& row, Accelerator& gpu) {
   for (const auto& [key, value] : row) {
     const auto setter = setters().find(key.str());
@@ -247,6 +269,7 @@ Status read_row(const Reader& reader, const toml::table& row, Accelerator& gpu) 
     }
     GW_TRY(setter->second(reader, value, gpu));
   }
+  spell_out_figures(row, gpu);
   // A total that was measured on another amount of memory says nothing about this one.
   if (row.contains("memory_gib") && !row.contains("usable_memory_mib")) {
     gpu.usable_memory.reset();
