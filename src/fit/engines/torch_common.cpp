@@ -173,12 +173,12 @@ Bytes bytes_of(const model::Model& model, TensorRole role) {
   return total;
 }
 
-Bytes largest_dequantized_matrix(const model::Model& model) {
+Bytes largest_quantized_matrix(const model::Model& model, std::int64_t bits_per_weight) {
   std::int64_t largest = 0;
   for (const model::Tensor& tensor : model.tensors) {
     if (tensor.role == TensorRole::quantization || tensor.copies <= 0) continue;
     const std::int64_t weights = tensor.weights() / tensor.copies;
-    if (tensor.bytes.count / tensor.copies * 8 < weights * 7) largest = std::max(largest, weights);
+    if (tensor.bytes.count / tensor.copies * 8 < weights * bits_per_weight) largest = std::max(largest, weights);
   }
   return Bytes{largest * 2};
 }

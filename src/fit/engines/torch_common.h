@@ -53,7 +53,7 @@ Bytes tensor_parallel_share(const model::Model& model, const model::Tensor& tens
 
 // Sum of one layer's or the whole model's tensors by role, for formulas.
 Bytes bytes_of(const model::Model& model, model::TensorRole role);
-// The largest matrix stored in about 4 bits, as 16-bit elements: what a kernel that dequantises first needs.
-Bytes largest_dequantized_matrix(const model::Model& model);
+// The largest matrix stored in fewer bits than that, as 16-bit elements: what a kernel writes out first.
+Bytes largest_quantized_matrix(const model::Model& model, std::int64_t bits_per_weight);
 
 }  // namespace gpuwright::fit

@@ -34,6 +34,7 @@ using model::Model;
 
 constexpr std::int64_t kMib = 1 << 20;
 constexpr std::int64_t kSmallestChunk = 1024;
+constexpr std::int64_t kGptqUnpackFrom = 128;  // AutoGPTQ kernel_switch_threshold
 constexpr std::string_view kModels = "transformers modeling_*.py";
 constexpr std::string_view kAllocator = "c10/cuda/CUDACachingAllocator.cpp: a rest of up to 1 MiB is not split off";
 
@@ -53,7 +54,8 @@ class Builder {
   bool since(std::string_view version) const { return version_at_least(job_.engine_version, version); }
   bool holds(std::size_t layer) const { return stage_.holds(static_cast<std::int32_t>(layer)); }
 
-  std::vector<Component> persistent();
+  std::vector<Component> persistent() const;
+  Bytes untied_fp8_head() const;
   Bytes cache_of(const Layer& layer, std::int64_t tokens) const;
   Bytes cache_at(std::int64_t tokens, bool decoding) const;
   Component cache(std::int64_t tokens, bool decoding) const;
@@ -85,11 +87,18 @@ Bytes quantized_head_saving(const Model& model) {
   Bytes saving;
   for (const model::Tensor& tensor : model.tensors)
     if (tensor.role == model::TensorRole::output_head && tensor.dtype != format)
-      saving += tensor.bytes - model::storage_bytes(format, tensor.rows, tensor.columns).value_or(tensor.bytes);
+      saving += tensor.bytes - model::storage_bytes(format, 1, tensor.rows * tensor.columns).value_or(tensor.bytes);
   return saving;
 }
 
-std::vector<Component> Builder::persistent() {
+Bytes Builder::untied_fp8_head() const {
+  if (!model_.tied_embeddings || litgpt_) return {};
+  const bool fp8 = std::any_of(model_.tensors.begin(), model_.tensors.end(),
+                               [](const model::Tensor& tensor) { return tensor.dtype == Dtype::f8_e4m3; });
+  return fp8 ? bytes_of(model_, model::TensorRole::token_embedding) : Bytes{};
+}
+
+std::vector<Component> Builder::persistent() const {
   std::vector<Component> components;
   Bytes weights = stage_.weights;
   std::string formula = fmt::format("tensors of {} blocks", stage_.last_layer - stage_.first_layer);
@@ -99,6 +108,15 @@ std::vector<Component> Builder::persistent() {
   }
   components.push_back(
       Component::exact(ComponentKind::weights, Meter::tensor, weights, formula, "the model's tensors"));
+  const Bytes own_head = untied_fp8_head();
+  if (own_head > Bytes{} && stage_.last)
+    components.push_back(Component{ComponentKind::weights,
+                                   Meter::allocated,
+                                   {},
+                                   own_head,
+                                   own_head,
+                                   "the output head, stored with FP8 checkpoints and not tied when they load",
+                                   "Qwen3 speed table: Qwen3-4B-FP8 takes one embedding matrix more than its linears"});
   // Since 4.50 one warm-up allocation of the whole size leaves a segment from which tensors are cut exactly.
   const bool warmed_up = !litgpt_ && since("4.50");
   const auto slack = static_cast<double>((stage_.weights_rounded - stage_.weights).count);
@@ -108,7 +126,7 @@ std::vector<Component> Builder::persistent() {
   components.push_back(cublas_workspace(target_.architecture));
   if (model_.weight_format.starts_with("gptq-int4") || model_.weight_format.starts_with("gptq-4"))
     components.push_back(Component::exact(
-        ComponentKind::compute_buffer, Meter::allocated, largest_dequantized_matrix(model_),
+        ComponentKind::compute_buffer, Meter::allocated, largest_quantized_matrix(model_, 7),
         "ExLlama scratch: the largest quantised matrix in 16 bits", "AutoGPTQ exllama temp_dq, one a device"));
   return components;
 }
@@ -254,19 +272,23 @@ void Builder::attention_scores(Instant& instant, std::int64_t tokens) const {
                                       "transformers eager_attention_forward"));
 }
 
-// Kernels that multiply many rows at once first write the matrix out in 16 bits. It shares the moment with two of the
-// three feed-forward vectors, so only what it adds beyond the third counts.
+// Kernels that multiply many rows at once first write the matrix out in 16 bits: at that moment two of the three
+// feed-forward vectors are alive. AutoGPTQ unpacks 8-bit matrices with PyTorch operations, 6 B a weight, beside one
+// vector. Only what goes beyond the three vectors counts here.
 void Builder::dequantized(Instant& instant, std::int64_t tokens) const {
-  const Bytes largest = largest_dequantized_matrix(model_);
-  if (largest == Bytes{} || model_.weight_format.starts_with("gptq")) return;
+  const bool eight_bit_gptq = model_.weight_format.starts_with("gptq-int8");
+  if (model_.weight_format.starts_with("gptq") && (!eight_bit_gptq || tokens <= kGptqUnpackFrom)) return;
+  const Bytes matrix = largest_quantized_matrix(model_, eight_bit_gptq ? 9 : 7);
+  if (matrix == Bytes{}) return;
   std::int64_t width = 0;
   for (const Layer& layer : model_.layers) width = std::max(width, layer.feed_forward.width);
-  const double beside =
-      static_cast<double>(largest.count) - static_cast<double>(width * tokens * tokens_.sequences) * element_;
-  instant.components.push_back(ranged(ComponentKind::compute_buffer, Meter::allocated, 0, std::max(0.0, beside),
-                                      static_cast<double>(largest.count),
-                                      fmt::format("the largest matrix written out in 16 bits, {}", to_string(largest)),
-                                      "bitsandbytes MatMul4Bit, AutoAWQ WQLinear_GEMM"));
+  const double vector = static_cast<double>(width * tokens * tokens_.sequences) * element_;
+  const auto written = static_cast<double>(matrix.count);
+  const double beyond = std::max({0.0, written - vector, eight_bit_gptq ? 3 * written - 2 * vector : 0.0});
+  instant.components.push_back(ranged(ComponentKind::compute_buffer, Meter::allocated, 0, beyond,
+                                      std::max(beyond, written),
+                                      fmt::format("the largest matrix written out in 16 bits, {}", to_string(matrix)),
+                                      "bitsandbytes MatMul4Bit, AutoAWQ WQLinear_GEMM, AutoGPTQ qlinear_cuda"));
 }
 
 Result<Component> Builder::logits(std::int64_t positions) const {
@@ -328,7 +350,7 @@ Result<GpuEstimate> Builder::build() {
   const bool encodes = tokens_.encoder > 0, decodes = tokens_.cached > 0;
 
   Instant load{"load", always, "load a quantised checkpoint, or quantize while loading (BitsAndBytesConfig)"};
-  dequantized(load, 0);
+  if (!litgpt_) dequantized(load, 0);
   if (litgpt_ && quantized_head_saving(model_) > Bytes{} && stage_.last) {
     const Constant each = GW_TRY(constant(Engine::transformers, "litgpt_head_bytes_per_weight", job_.engine_version));
     const auto head = static_cast<double>(model_.vocabulary * model_.hidden);
