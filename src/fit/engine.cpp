@@ -177,6 +177,9 @@ Result<Constant> constant(Engine engine, std::string_view name, std::string_view
 // Engine models register here as they are added to fit/engines/.
 const EngineModel* engine_model(Engine engine) {
   switch (engine) {
+    case Engine::llama_cpp:
+    case Engine::ollama:
+      return &llama_cpp_engine();
     case Engine::vllm:
       return &vllm_engine();
     case Engine::sglang:

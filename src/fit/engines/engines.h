@@ -5,6 +5,7 @@
 
 namespace gpuwright::fit {
 
+const EngineModel& llama_cpp_engine();  // also ollama, which runs llama.cpp's graphs
 const EngineModel& transformers_engine();
 const EngineModel& vllm_engine();
 const EngineModel& sglang_engine();
