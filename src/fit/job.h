@@ -50,10 +50,10 @@ struct SglangOptions {
 };
 
 struct TransformersOptions {
-  std::string library = "transformers";         // transformers; litgpt (generate: fixed cache, quantised output head)
-  std::optional<std::int64_t> prefill_chunk;    // prefill_chunk_size; not given: see engines/transformers.cpp
-  std::string attention = "flash_attention_2";  // eager, sdpa, flash_attention_2
-  bool last_token_logits = true;                // generate() keeps only the last position's logits since 4.45
+  std::string library = "transformers";       // transformers; litgpt (generate: fixed cache, quantised output head)
+  std::optional<std::int64_t> prefill_chunk;  // prefill_chunk_size; not given: see engines/transformers.cpp
+  std::string attention;                      // eager, sdpa, flash_attention_2; empty = the model's default
+  bool last_token_logits = true;              // generate() keeps only the last position's logits since 4.45
 };
 
 struct Job {

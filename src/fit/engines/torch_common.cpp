@@ -45,14 +45,15 @@ LiveWidth dense_width(const model::FeedForward& block, const BlockContext& conte
 }
 
 // Grouped kernels hold each token once for each expert it chose: its input, both halves of the first matrix, their
-// activation and the product. A loop over experts holds only the tokens of the expert at hand, and the sum.
+// activation and the product; or, later, its output, the weighted output and their sums. A loop over experts holds only
+// the tokens of the expert at hand, and the sum.
 LiveWidth expert_width(const model::FeedForward& block, const BlockContext& context) {
   const auto hidden = static_cast<double>(context.hidden);
   const double inner = static_cast<double>(block.expert_width) / context.ranks;
   const auto chosen = static_cast<double>(std::max<std::int64_t>(block.experts_per_token, 1));
   const double share = std::min(1.0, chosen / static_cast<double>(block.experts));
   const double shared = 3 * static_cast<double>(block.shared_width) / context.ranks;
-  const double grouped = chosen * (hidden + 4 * inner);
+  const double grouped = chosen * std::max(hidden + 4 * inner, 4 * hidden);
   const auto looped = [&](double tokens) { return hidden + std::max(shared, tokens * (hidden + 3 * inner)); };
   if (context.grouped_experts)
     return {looped(share), std::max(hidden + shared, grouped), std::max(hidden + shared, grouped) + hidden,
