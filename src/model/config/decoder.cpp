@@ -98,14 +98,16 @@ void lay_out_experts(const Place& at) {
                        at.block.correction_bias);
   const LinearOptions each{.bias = at.block.expert_bias, .copies = f.experts};
   const auto expert = [&](std::string_view leaf) { return at.module(names.experts, leaf); };
-  if (f.gated) at.plan.linear(TensorRole::expert, at.layer, expert(names.expert_gate), f.expert_width, hidden, each);
-  at.plan.linear(TensorRole::expert, at.layer, expert(names.expert_up), f.expert_width, hidden, each);
-  at.plan.linear(TensorRole::expert, at.layer, expert(names.expert_down), hidden, f.expert_width, each);
+  const std::int64_t input = at.block.expert_input > 0 ? at.block.expert_input : hidden;
+  if (f.gated) at.plan.linear(TensorRole::expert, at.layer, expert(names.expert_gate), f.expert_width, input, each);
+  at.plan.linear(TensorRole::expert, at.layer, expert(names.expert_up), f.expert_width, input, each);
+  at.plan.linear(TensorRole::expert, at.layer, expert(names.expert_down), input, f.expert_width, each);
   if (f.shared_width == 0) return;
   const auto shared = [&](std::string_view leaf) { return at.module(names.shared, leaf); };
-  if (f.gated) at.plan.linear(TensorRole::shared_expert, at.layer, shared(names.gate), f.shared_width, hidden);
-  at.plan.linear(TensorRole::shared_expert, at.layer, shared(names.up), f.shared_width, hidden);
-  at.plan.linear(TensorRole::shared_expert, at.layer, shared(names.down), hidden, f.shared_width);
+  const LinearOptions beside{.bias = at.block.shared_bias};
+  if (f.gated) at.plan.linear(TensorRole::shared_expert, at.layer, shared(names.gate), f.shared_width, hidden, beside);
+  at.plan.linear(TensorRole::shared_expert, at.layer, shared(names.up), f.shared_width, hidden, beside);
+  at.plan.linear(TensorRole::shared_expert, at.layer, shared(names.down), hidden, f.shared_width, beside);
   if (at.block.shared_gate)
     at.plan.linear(TensorRole::router, at.layer, fmt::format("{}_gate", at.module(names.shared)), 1, hidden);
 }
@@ -114,10 +116,10 @@ void lay_out_experts(const Place& at) {
 
 Heads heads_of(const Fields& config) {
   Heads heads;
-  const std::int64_t hidden = config.required({"hidden_size", "n_embd", "d_model", "dim"});
+  const std::int64_t hidden = config.required({"hidden_size", "n_embd", "n_embed", "d_model"});
   heads.heads = config.required({"num_attention_heads", "n_head", "n_heads", "num_heads"}, kMaxHeads);
-  heads.kv_heads =
-      config.size({"num_key_value_heads", "num_kv_heads", "multi_query_group_num"}, heads.heads, kMaxHeads);
+  heads.kv_heads = config.size({"num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num"},
+                               heads.heads, kMaxHeads);
   heads.head_dim = config.has({"head_dim", "kv_channels", "attention_head_dim"})
                        ? config.required({"head_dim", "kv_channels", "attention_head_dim"}, kMaxHeads)
                        : config.quotient(hidden, heads.heads, "hidden_size / num_attention_heads");
@@ -140,7 +142,7 @@ Attention attention_of(const Heads& heads, AttentionKind kind, std::int64_t wind
 
 Decoder llama_like(const Fields& config, bool tied_by_default) {
   Decoder decoder;
-  decoder.hidden = config.required({"hidden_size", "n_embd", "d_model"});
+  decoder.hidden = config.required({"hidden_size", "n_embd", "n_embed", "d_model"});
   decoder.vocabulary = config.required({"vocab_size", "padded_vocab_size"}, kMaxVocabulary);
   decoder.context = config.size_or_zero(
       {"max_position_embeddings", "n_positions", "n_ctx", "seq_length", "max_sequence_length", "max_seq_len"}, 0,
@@ -148,7 +150,8 @@ Decoder llama_like(const Fields& config, bool tied_by_default) {
   decoder.tied = config.flag({"tie_word_embeddings"}, tied_by_default);
   Block block;
   block.layer.attention = attention_of(heads_of(config));
-  block.layer.feed_forward.width = config.size({"intermediate_size", "n_inner", "ffn_hidden_size"}, 4 * decoder.hidden);
+  block.layer.feed_forward.width =
+      config.size({"intermediate_size", "n_inner", "ffn_hidden_size", "ffn_dim"}, 4 * decoder.hidden);
   const std::int64_t layers = config.required({"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, kMaxLayers);
   decoder.blocks.assign(static_cast<std::size_t>(layers), block);
   return decoder;
@@ -213,7 +216,7 @@ void lay_out_block(const Decoder& decoder, const Block& block, const std::string
   } else if (block.layer.attention.kind != AttentionKind::none) {
     lay_out_attention(at);
   }
-  if (block.layer.recurrent.kind != RecurrentKind::none)
+  if (block.layer.recurrent.kind != RecurrentKind::none && block.mixer.standard)
     lay_out_mixer(decoder.hidden, block, at.module(block.recurrent), layer, plan);
   if (block.layer.feed_forward.experts > 0) lay_out_experts(at);
   if (block.dense && block.layer.feed_forward.width > 0) lay_out_dense(at);

@@ -43,6 +43,7 @@ struct Extra {
 
 // What the recurrent part of a block has beyond its shape.
 struct Mixer {
+  bool standard = true;      // false: the block's extras are its tensors
   std::int64_t dt_rank = 0;  // mamba1
   bool conv_bias = true;
   bool projection_bias = false;
@@ -70,6 +71,8 @@ struct Block {
   bool dense = true;  // false: experts only
   bool router_bias = false;
   bool expert_bias = false;
+  bool shared_bias = false;
+  std::int64_t expert_input = 0;     // input width of the experts; 0: hidden
   bool shared_gate = false;          // a scalar gate on the shared expert (Qwen2-MoE)
   std::int64_t correction_bias = 0;  // e_score_correction_bias, fp32
   std::vector<Extra> extras;

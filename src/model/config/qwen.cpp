@@ -25,7 +25,7 @@ void add_head_norms(Decoder& decoder) {
 
 // num_experts routed experts on every decoder_sparse_step-th layer that mlp_only_layers does not name.
 void add_experts(const Fields& config, Decoder& decoder, std::int64_t shared_width) {
-  const std::int64_t experts = config.size_or_zero({"num_experts"}, 0, kMaxExperts);
+  const std::int64_t experts = config.size_or_zero({"num_experts", "num_local_experts"}, 0, kMaxExperts);
   if (experts == 0) return;
   const std::int64_t active = config.size({"num_experts_per_tok"}, experts);
   const std::int64_t width = config.required({"moe_intermediate_size"});
