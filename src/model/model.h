@@ -135,6 +135,32 @@ struct Encoder {
   std::int64_t positions = 0;  // tokens or patches it sees at most
 };
 
+// What a computation graph (ONNX) says beside its weights.
+struct GraphInfo {
+  struct Opset {
+    std::string domain;  // empty for the standard operators
+    std::int64_t version = 0;
+  };
+  struct Value {
+    std::string name;
+    std::string element_type;             // "F32"; empty when not told
+    std::vector<std::string> dimensions;  // "3", "batch"; "?" for one that is not told
+  };
+  struct Operator {
+    std::string name;  // with its domain where that is not the standard one: "com.microsoft.MatMulNBits"
+    std::int64_t nodes = 0;
+  };
+  std::string name;
+  std::int64_t format_version = 0;  // ONNX: ir_version
+  std::vector<Opset> opsets;
+  std::string producer;  // "pytorch 2.1.0"
+  std::vector<Value> inputs, outputs;
+  std::vector<Operator> operators;  // most frequent first; those of subgraphs and functions included
+  std::int64_t nodes = 0;
+  std::int64_t subgraphs = 0;               // bodies of If, Loop and Scan
+  std::vector<std::string> external_files;  // that hold weights beside the graph, sorted
+};
+
 struct Model {
   std::string name;          // what the user asked for, or what the file calls itself
   std::string architecture;  // "llama", "qwen3moe", "LlamaForCausalLM": as the source writes it
@@ -157,6 +183,8 @@ struct Model {
   bool tensors_are_exact = false;  // read from headers, not derived
   std::string weight_format;       // "BF16", "Q4_K_M", "gptq-int4-g128", "fp8-block": for people
   Bytes file_bytes;                // of the files themselves; 0 when there are none
+
+  std::optional<GraphInfo> graph;  // ONNX only
 
   std::vector<std::string> assumptions;  // what the source did not say and was filled in, one sentence each
   bool upper_bound = false;              // the architecture is unknown: every layer is priced as full attention

@@ -7,11 +7,12 @@
 #include <limits>
 
 #include "base/units.h"
-#include "model/gguf/cursor.h"
+#include "model/byte_cursor.h"
 
 namespace gpuwright::model::gguf {
 namespace {
 
+constexpr std::size_t kFirstBlock = 256 << 10;  // holds most headers without a vocabulary
 constexpr std::int64_t kMaxHeaderBytes = 1 << 30;
 constexpr std::uint64_t kMaxTensors = 1 << 18;    // DeepSeek-V3 with one tensor an expert has 91,000
 constexpr std::uint64_t kMaxEntries = 1 << 16;    // real files have about 40
@@ -60,7 +61,7 @@ bool is_signed(ValueType type) {
 
 class HeaderReader {
  public:
-  explicit HeaderReader(const ByteSource& file) : file_(file), cursor_(file, kMaxHeaderBytes) {}
+  explicit HeaderReader(const ByteSource& file) : file_(file), cursor_(file, kFirstBlock, kMaxHeaderBytes) {}
 
   Result<Header> read() {
     header_.file_bytes = file_.size();
@@ -267,7 +268,7 @@ class HeaderReader {
   }
 
   const ByteSource& file_;
-  Cursor cursor_;
+  ByteCursor cursor_;
   Header header_;
   std::uint64_t kept_ = 0;
 };

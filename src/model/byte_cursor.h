@@ -1,6 +1,6 @@
-// A forward-only cursor over the header of a file whose contents are not trusted. It reads ahead in blocks, never
-// holds more than one block, and jumps over what nobody asked for, so that a tokenizer of 128,000 words costs a walk
-// through the page cache and no allocation.
+// A forward-only cursor over a file whose contents are not trusted. It reads ahead in blocks, never holds more than
+// one, and jumps over what nobody asked for, so that a tokenizer of 128,000 words costs a walk through the page cache
+// and gigabytes of weights cost nothing.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,15 @@
 #include "base/file.h"
 #include "base/result.h"
 
-namespace gpuwright::model::gguf {
+namespace gpuwright::model {
 
 // The first failure sticks: from then on every read gives zero or nothing, and status() tells it. Loops over counts
 // that come from the file must therefore ask ok() each time round. Not thread-safe.
-class Cursor {
+class ByteCursor {
  public:
-  // Headers beyond `limit` bytes are refused: a file can make a reader walk, but not for ever.
-  Cursor(const ByteSource& source, std::int64_t limit);
+  // Reads `first_block` bytes at the start and after a long jump, twice as many each time that it goes on from there.
+  // After `budget` bytes fetched in all the file is refused: it can make a reader walk, but not for ever.
+  ByteCursor(const ByteSource& source, std::size_t first_block, std::int64_t budget);
 
   bool ok() const { return !failure_; }
   Status status() const;
@@ -33,8 +34,9 @@ class Cursor {
   std::uint32_t u32() { return static_cast<std::uint32_t>(unsigned_number(4)); }
   std::uint64_t u64() { return unsigned_number(8); }
   double number(std::size_t width);  // IEEE 754 of 4 or 8 bytes
+  std::uint64_t varint();            // of Protocol Buffers: seven bits a byte, at most ten bytes
 
-  // `length` bytes, which may not exceed `most`; the text is for messages: "a key".
+  // `length` bytes, which may not exceed `most`; `what` is for messages: "a key".
   std::string text(std::uint64_t length, std::uint64_t most, std::string_view what);
   void skip(std::uint64_t count);
   void skip_strings(std::uint64_t count);  // each a 64-bit length and as many bytes
@@ -48,14 +50,16 @@ class Cursor {
 
   const ByteSource& source_;
   std::int64_t size_;
-  std::int64_t limit_;
+  std::size_t first_block_;
+  std::int64_t budget_;
   bool swapped_ = false;
   std::unique_ptr<std::byte[]> window_;
   std::size_t capacity_ = 0;
+  std::size_t next_block_;
   std::size_t filled_ = 0;
   std::size_t cursor_ = 0;
   std::int64_t window_start_ = 0;
   std::optional<Error> failure_;
 };
 
-}  // namespace gpuwright::model::gguf
+}  // namespace gpuwright::model
