@@ -3,6 +3,7 @@
 
 #include "base/embedded.h"
 #include "base/file.h"
+#include "base/http.h"
 #include "base/json.h"
 #include "base/result.h"
 #include "base/text.h"

@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <thread>
 
 #include "model/assemble.h"
 #include "model/config.h"
 #include "model/folder_choice.h"
+#include "model/folder_views.h"
 #include "model/load.h"
 #include "model/name_table.h"
 #include "model/pytorch_bin.h"
@@ -53,42 +53,6 @@ class LocalFolder : public ModelFiles {
   std::string path_;
 };
 
-// A folder inside one: readers that look for the other parts of a file find them beside it.
-class InnerFolder : public ModelFiles {
- public:
-  InnerFolder(const ModelFiles& outer, std::string prefix)
-      : outer_(outer), prefix_(std::move(prefix)), name_(outer.name() + "/" + prefix_.substr(0, prefix_.size() - 1)) {}
-
-  const std::string& name() const override { return name_; }
-  int concurrency() const override { return outer_.concurrency(); }
-  Result<std::unique_ptr<ByteSource>> open(const std::string& file) const override {
-    if (!stays_inside(file))
-      return fail(ErrorCode::bad_input, fmt::format("\"{}\" is not a file of {}", file.substr(0, 200), name_));
-    return outer_.open(prefix_ + file);
-  }
-  Result<std::vector<std::string>> list() const override {
-    std::vector<std::string> names;
-    for (const std::string& name : GW_TRY(outer_.list()))
-      if (name.starts_with(prefix_)) names.push_back(name.substr(prefix_.size()));
-    return names;
-  }
-
- private:
-  const ModelFiles& outer_;
-  std::string prefix_;  // ends in '/'
-  std::string name_;
-};
-
-// A file and what stands beside it, for formats that may continue in other files.
-template <class Read>
-Result<Model> read_beside(const ModelFiles& files, const std::string& name, Read read, const LoadOptions& options) {
-  const auto file = GW_TRY(files.open(name));
-  const std::size_t slash = name.rfind('/');
-  if (slash == std::string::npos) return read(*file, &files, options);
-  const InnerFolder inner(files, name.substr(0, slash + 1));
-  return read(*file, &inner, options);
-}
-
 Result<std::optional<Json>> read_config(const ModelFiles& files) {
   const auto file = files.open("config.json");
   if (!file && file.error().code == ErrorCode::not_found) return std::nullopt;
@@ -129,7 +93,7 @@ Result<Model> load_folder(const ModelFiles& files, const LoadOptions& options) {
   const std::vector<std::string> names = GW_TRY(files.list());
   const WeightsChoice choice = GW_TRY(choose_weights(names, options.variant, files.name()));
   if (options.progress && !choice.files.empty()) options.progress(choice.files.front());
-  if (choice.kind == WeightsKind::gguf) return read_beside(files, choice.files.front(), read_gguf, options);
+  if (choice.kind == WeightsKind::gguf) return load_file_of(files, choice.files.front(), options);
 
   const std::optional<Json> config = GW_TRY(read_config(files));
   switch (choice.kind) {
