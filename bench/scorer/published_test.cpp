@@ -1,0 +1,83 @@
+// The accuracy that is promised, kept: predictions against bench/testdata/published.tsv, public measurements each
+// with its source. What each bound is and what the misses are: docs/accuracy.md.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "report.h"
+
+namespace gpuwright::scorer {
+namespace {
+
+class Published : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    const auto file = open_file(GPUWRIGHT_SOURCE_DIR "/bench/testdata/published.tsv");
+    ASSERT_TRUE(file) << file.error().message();
+    table_ = new Table(read_table(**file).value());
+    const auto catalog = catalog::Catalog::load();
+    ASSERT_TRUE(catalog) << catalog.error().message();
+    assessments_ = new std::vector<Assessment>(assess(*table_, *catalog));
+  }
+  static void TearDownTestSuite() {
+    delete assessments_;
+    delete table_;
+  }
+
+  static Summary summary(Group group) { return summaries(*assessments_)[static_cast<std::size_t>(group)]; }
+
+  // Every row of the group errs by at most `most`, but for the named ones.
+  static void expect_none_worse(Group group, double most, const std::set<std::string>& named) {
+    for (const Assessment& assessment : *assessments_) {
+      if (assessment.group != group || !assessment.answer || named.contains(assessment.row->id)) continue;
+      EXPECT_LE(assessment.score.error, most) << assessment.row->id;
+    }
+  }
+
+  static Table* table_;
+  static std::vector<Assessment>* assessments_;
+};
+Table* Published::table_ = nullptr;
+std::vector<Assessment>* Published::assessments_ = nullptr;
+
+TEST_F(Published, EveryLineIsWellFormed) {
+  EXPECT_TRUE(table_->refusals.empty());
+  EXPECT_GE(table_->rows.size(), 170u);
+}
+
+TEST_F(Published, WeightsAreWithinAFifthOfAPercent) {
+  EXPECT_LE(summary(Group::weights).median_error, 0.002);
+  // lc-052: ollama's own quantiser keeps every attn_v of this model in 16 bits.
+  expect_none_worse(Group::weights, 0.015, {"lc-052"});
+}
+
+TEST_F(Published, CachesAreWithinAFifthOfAPercent) {
+  EXPECT_LE(summary(Group::kv).median_error, 0.002);
+  expect_none_worse(Group::kv, 0.015, {});
+  EXPECT_LE(summary(Group::recurrent).median_error, 0.002);
+  expect_none_worse(Group::recurrent, 0.015, {});
+}
+
+TEST_F(Published, ComputeBuffersAreWithinAPercent) {
+  EXPECT_LE(summary(Group::compute).median_error, 0.01);
+}
+
+TEST_F(Published, BlocksFollowFromTheBudget) {
+  expect_none_worse(Group::blocks, 0.005, {});
+}
+
+TEST_F(Published, TotalsAreNearAndTheirBandsHonest) {
+  const Summary total = summary(Group::inference_total);
+  EXPECT_LE(total.median_error, 0.02);
+  EXPECT_LE(total.p90_error, 0.08);
+  EXPECT_GE(total.coverage, 0.9);
+  for (const Assessment& assessment : *assessments_) {
+    if (assessment.group != Group::inference_total || !assessment.answer) continue;
+    EXPECT_LE(assessment.score.band, 0.15) << assessment.row->id;
+  }
+}
+
+}  // namespace
+}  // namespace gpuwright::scorer
