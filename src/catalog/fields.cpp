@@ -163,7 +163,10 @@ std::optional<double> unit_factor(FieldUnit unit, std::string_view text) {
 }
 
 tl::unexpected<Error> no_such_field(std::string_view name) {
-  const auto near = nearest_name(name, filter_fields());
+  std::vector<std::string> names = filter_fields();
+  for (const Field& field : kFields)
+    if (!field.synonym.empty()) names.emplace_back(field.synonym);
+  const auto near = nearest_name(name, names);
   return fail(ErrorCode::bad_input, fmt::format("GPUs have no field \"{}\"", name),
               near ? fmt::format("did you mean {}?", *near) : "`gpuwright gpus --help` lists the fields");
 }
