@@ -126,7 +126,7 @@ LiveWidth live_width(const model::Layer& layer, const BlockContext& context) {
   // While attention runs the residual is still the block's input. RMSNorm works in fp32: two vectors of twice the
   // width. A parallel block needs no residual of its own, but keeps the attention output: the same count.
   const double attention = attention_width(layer.attention, context) + context.carried * hidden;
-  const double norm = (context.carried + 4) * hidden;
+  const double norm = (context.carried + (context.fp32_norm ? 4 : 1)) * hidden;
   const double base = (context.carried + 1) * hidden;
   const auto peak = [&](double width) { return std::max({base + width, attention, norm}); };
   const std::string formula =

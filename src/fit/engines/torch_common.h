@@ -43,6 +43,7 @@ struct BlockContext {
   double gated_vectors = 3;     // inner vectors alive at once: act(gate), up, product; 4 when one matrix gives both
   double plain_vectors = 2;     // inner vector and its activation; 4 when GELU is written out in PyTorch operations
   bool grouped_experts = true;  // all experts in one kernel: every token is there once for each expert it chose
+  bool fp32_norm = true;        // RMSNorm written out in PyTorch: fp32 copies; engines with a fused kernel have none
   bool expand_keys = false;     // keys and values are repeated for the query heads (sdpa with a mask, eager)
 };
 BlockContext block_context(const model::Model& model);

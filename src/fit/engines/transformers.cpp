@@ -26,8 +26,59 @@ namespace gpuwright::fit {
 
 using model::Model;
 
-Result<GpuEstimate> TransformersRank::build() {
-  const std::vector<Component> always = persistent();
+Result<Instant> TransformersRank::load() const {
+  Instant load{"load", persistent(), "load a quantised checkpoint, or quantize while loading (BitsAndBytesConfig)"};
+  if (!litgpt_) dequantized(load, 0);
+  if (!litgpt_ || !stage_.last || quantized_head_saving(model_) == Bytes{}) return load;
+  const Constant each = GW_TRY(constant(Engine::transformers, "litgpt_head_bytes_per_weight", job_.engine_version));
+  const auto head = static_cast<double>(model_.vocabulary * model_.hidden);
+  load.components.push_back(Component::exact(ComponentKind::kv_cache, Meter::tensor, cache_at(tokens_.cached, true),
+                                             "allocated for the whole request before the first token",
+                                             "litgpt generate/base.py"));
+  load.components.push_back(ranged(
+      ComponentKind::compute_buffer, Meter::allocated,
+      {each.low * head, each.expected * head, each.high * head, each.source},
+      fmt::format("quantised head written out: {} x {} x {:.0f} B", model_.vocabulary, model_.hidden, each.expected)));
+  return load;
+}
+
+Instant TransformersRank::encode() const {
+  Instant encode{tokens_.cached > 0 ? "encode" : "forward", persistent(), "smaller batches or shorter inputs"};
+  encode.components.push_back(activations(tokens_.encoder));
+  attention_scores(encode, tokens_.encoder);
+  return encode;
+}
+
+Instant TransformersRank::prefill() const {
+  const std::int64_t piece = std::min(tokens_.prompt, job_.transformers.prefill_chunk.value_or(tokens_.prompt));
+  Instant prefill{"prefill", persistent(), "generate(prefill_chunk_size=...), a smaller batch, attn_implementation"};
+  prefill.components.push_back(cache(litgpt_ ? tokens_.cached : tokens_.prompt, false));
+  if (const auto state = recurrent_state()) prefill.components.push_back(*state);
+  prefill.components.push_back(activations(piece));
+  attention_scores(prefill, piece);
+  dequantized(prefill, piece);
+  return prefill;
+}
+
+Result<Instant> TransformersRank::first_logits() const {
+  Instant first{"first logits", persistent(), "transformers 4.45 or newer, or a smaller batch"};
+  first.components.push_back(cache(tokens_.prompt, false));
+  first.components.push_back(GW_TRY(logits(tokens_.prompt)));
+  return first;
+}
+
+Result<Instant> TransformersRank::decode_end() const {
+  Instant decode{"decode end", persistent(), "fewer new tokens, a smaller batch, cache_implementation=\"quantized\""};
+  decode.components.push_back(cache(tokens_.cached, true));
+  cross_attention(decode);
+  if (const auto state = recurrent_state()) decode.components.push_back(*state);
+  decode.components.push_back(growing_cache());
+  if (tokens_.sequences > 1) dequantized(decode, 1);
+  if (stage_.last) decode.components.push_back(GW_TRY(logits(1)));
+  return decode;
+}
+
+Result<GpuEstimate> TransformersRank::build() const {
   GpuEstimate gpu;
   gpu.gpu = target_.name;
   gpu.usable = target_.free - job_.reserve;
@@ -35,56 +86,14 @@ Result<GpuEstimate> TransformersRank::build() {
       fmt::format("{} free{}", to_string(target_.free),
                   job_.reserve > Bytes{} ? fmt::format(" - {} kept free", to_string(job_.reserve)) : "");
   gpu.meter = Meter::device;
-  const bool encodes = tokens_.encoder > 0, decodes = tokens_.cached > 0;
-
-  Instant load{"load", always, "load a quantised checkpoint, or quantize while loading (BitsAndBytesConfig)"};
-  if (!litgpt_) dequantized(load, 0);
-  if (litgpt_ && quantized_head_saving(model_) > Bytes{} && stage_.last) {
-    const Constant each = GW_TRY(constant(Engine::transformers, "litgpt_head_bytes_per_weight", job_.engine_version));
-    const auto head = static_cast<double>(model_.vocabulary * model_.hidden);
-    load.components.push_back(Component::exact(ComponentKind::kv_cache, Meter::tensor, cache_at(tokens_.cached, true),
-                                               "allocated for the whole request before the first token",
-                                               "litgpt generate/base.py"));
-    load.components.push_back(ranged(ComponentKind::compute_buffer, Meter::allocated,
-                                     {each.low * head, each.expected * head, each.high * head, each.source},
-                                     fmt::format("quantised head written out: {} x {} x {:.0f} B", model_.vocabulary,
-                                                 model_.hidden, each.expected)));
-  }
-  gpu.instants.push_back(load);
-
-  if (encodes) {
-    Instant encode{decodes ? "encode" : "forward", always, "smaller batches or shorter inputs"};
-    encode.components.push_back(activations(tokens_.encoder));
-    attention_scores(encode, tokens_.encoder);
-    gpu.instants.push_back(encode);
-  }
-  if (decodes && model_.kind != model::ModelKind::encoder_decoder) {
-    const std::int64_t piece = std::min(tokens_.prompt, job_.transformers.prefill_chunk.value_or(tokens_.prompt));
-    Instant prefill{"prefill", always, "generate(prefill_chunk_size=...), a smaller batch, attn_implementation"};
-    prefill.components.push_back(cache(litgpt_ ? tokens_.cached : tokens_.prompt, false));
-    if (const auto state = recurrent_state()) prefill.components.push_back(*state);
-    prefill.components.push_back(activations(piece));
-    attention_scores(prefill, piece);
-    dequantized(prefill, piece);
-    gpu.instants.push_back(prefill);
+  gpu.instants.push_back(GW_TRY(load()));
+  if (tokens_.encoder > 0) gpu.instants.push_back(encode());
+  if (tokens_.cached > 0 && model_.kind != model::ModelKind::encoder_decoder) {
+    gpu.instants.push_back(prefill());
     const bool all_logits = !job_.transformers.last_token_logits || own_code_ || (!since("4.45") && !litgpt_);
-    if (all_logits && stage_.last) {
-      Instant first{"first logits", always, "transformers 4.45 or newer, or a smaller batch"};
-      first.components.push_back(cache(tokens_.prompt, false));
-      first.components.push_back(GW_TRY(logits(tokens_.prompt)));
-      gpu.instants.push_back(first);
-    }
+    if (all_logits && stage_.last) gpu.instants.push_back(GW_TRY(first_logits()));
   }
-  if (decodes) {
-    Instant decode{"decode end", always, "fewer new tokens, a smaller batch, cache_implementation=\"quantized\""};
-    decode.components.push_back(cache(tokens_.cached, true));
-    cross_attention(decode);
-    if (const auto state = recurrent_state()) decode.components.push_back(*state);
-    decode.components.push_back(growing_cache());
-    if (tokens_.sequences > 1) dequantized(decode, 1);
-    if (stage_.last) decode.components.push_back(GW_TRY(logits(1)));
-    gpu.instants.push_back(decode);
-  }
+  if (tokens_.cached > 0) gpu.instants.push_back(GW_TRY(decode_end()));
   for (Instant& instant : gpu.instants) GW_TRY(finish(instant));
   return gpu;
 }

@@ -278,7 +278,7 @@ Component TransformersRank::growing_cache() const {
   if (litgpt_) one_layer = slack = 0;
   if (own_code_ || (!since("4.36") && !litgpt_)) {
     const auto all = static_cast<double>(cache_at(tokens_.cached, true).count);
-    return ranged(ComponentKind::kv_cache, Meter::allocated, 0.97 * all, all + slack, 1.03 * all + 4 * slack,
+    return ranged(ComponentKind::kv_cache, Meter::allocated, 0.97 * all, all + slack, 1.5 * all + 4 * slack,
                   "the old cache lives until the step ends: the cache once more",
                   "transformers before 4.36, models with their own code: past_key_values is a tuple");
   }

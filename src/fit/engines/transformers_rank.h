@@ -16,11 +16,17 @@ class TransformersRank {
  public:
   TransformersRank(const model::Model& model, const Job& job, const Target& target, const TransformersStage& stage);
 
-  Result<GpuEstimate> build();
+  Result<GpuEstimate> build() const;
 
  private:
   bool since(std::string_view version) const { return version_at_least(job_.engine_version, version); }
   bool holds(std::size_t layer) const { return stage_.holds(static_cast<std::int32_t>(layer)); }
+
+  Result<Instant> load() const;
+  Instant encode() const;
+  Instant prefill() const;
+  Result<Instant> first_logits() const;
+  Result<Instant> decode_end() const;
 
   std::vector<Component> persistent() const;
   Bytes untied_fp8_head() const;

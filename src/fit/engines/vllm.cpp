@@ -95,6 +95,7 @@ class Rank {
   void add_weights(Instant& instant) const;
   Component profiled_activations(const Constant& sampler) const;
   Status add_overheads(Instant& instant) const;
+  void add_vision(Instant& instant) const;
   void add_cache(Instant& instant) const;
   void set_usable(GpuEstimate& gpu, const Range& graphs) const;
 
@@ -132,6 +133,7 @@ void Rank::add_weights(Instant& instant) const {
 Component Rank::profiled_activations(const Constant& sampler) const {
   BlockContext context = block_context(model_);
   context.ranks = static_cast<double>(std::max(job_.tensor_parallel, 1));
+  context.fp32_norm = false;
   LiveWidth widest;
   for (std::size_t i = rank_.layers.first; i < rank_.layers.last; ++i) {
     const LiveWidth width = live_width(model_.layers[i], context);
@@ -163,17 +165,20 @@ Status Rank::add_overheads(Instant& instant) const {
   instant.components.push_back(ranged(parallel ? ComponentKind::communication : ComponentKind::runtime, Meter::device,
                                       outside,
                                       parallel ? "NCCL, all-reduce buffers, kernels" : "kernels and libraries"));
-  if (model_.vision) {
-    const auto element = static_cast<double>(activation_bytes(model_));
-    const auto positions =
-        static_cast<double>(std::max<std::int64_t>(model_.vision->positions, settings_.batched_tokens));
-    const double width = 2 * static_cast<double>(model_.vision->feed_forward_width + 2 * model_.vision->hidden);
-    instant.components.push_back(ranged(ComponentKind::vision, Meter::allocated, 0, positions * width * element,
-                                        4 * positions * width * element + 2147483648.0,
-                                        fmt::format("profiling of the vision tower with {:.0f} positions", positions),
-                                        "vLLM logs: up to 6.9 GiB more with images of the largest size"));
-  }
   return {};
+}
+
+// One profiling pass of the vision tower; its largest image is a setting that the model does not tell.
+void Rank::add_vision(Instant& instant) const {
+  if (!model_.vision) return;
+  const auto element = static_cast<double>(activation_bytes(model_));
+  const auto positions =
+      static_cast<double>(std::max<std::int64_t>(model_.vision->positions, settings_.batched_tokens));
+  const double width = 2 * static_cast<double>(model_.vision->feed_forward_width + 2 * model_.vision->hidden);
+  instant.components.push_back(ranged(ComponentKind::vision, Meter::allocated, 0, positions * width * element,
+                                      4 * positions * width * element + 2147483648.0,
+                                      fmt::format("profiling of the vision tower with {:.0f} positions", positions),
+                                      "vLLM logs: up to 6.9 GiB more with images of the largest size"));
 }
 
 void Rank::add_cache(Instant& instant) const {
@@ -216,6 +221,7 @@ Result<GpuEstimate> Rank::build() {
   add_weights(serve);
   add_cache(serve);
   serve.components.push_back(profiled_activations(sampler));
+  add_vision(serve);
   for (Instant* instant : {&load, &serve}) GW_TRY(add_overheads(*instant));
   if (settings_.graphs) {
     const Constant graphs =
