@@ -75,6 +75,9 @@ class LlamaEstimator {
     plan.rotated_cache = settings_.rotated_cache;
     plan.fused_delta_net = settings_.fused_delta_net;
     plan.old_qkv_copies = settings_.old_qkv_copies;
+    plan.fused_gate_up = std::any_of(model_.tensors.begin(), model_.tensors.end(), [](const model::Tensor& tensor) {
+      return tensor.role == model::TensorRole::feed_forward && tensor.name.find("gate_up_proj") != std::string::npos;
+    });
     plan.state_snapshots = settings_.state_copies;
     return plan;
   }

@@ -36,6 +36,7 @@ struct GraphPlan {
   bool rotated_cache = true;    // quantised caches are rotated by a small Hadamard matrix
   bool fused_delta_net = true;
   bool old_qkv_copies = false;       // fused qkv is cut by copies, not by views
+  bool fused_gate_up = false;        // of the model: one matrix gives gate and up (Phi-3)
   std::int64_t state_snapshots = 1;  // recurrent states kept for speculative rollback, and the live one
 };
 

@@ -39,18 +39,22 @@ bool has_window_cache(const std::string& family) {
 }
 
 // The build that was new when a family became runnable (gguf-py/gguf/constants.py history, roughly).
-std::string_view build_of_age(const std::string& family) {
+std::string_view build_of_age(const model::Model& model) {
+  const std::string family = plain(model.family);
   struct Age {
     std::string_view family, build;
   };
-  constexpr std::array kAges = {Age{"qwen35", "b8200"},    Age{"qwen36", "b8600"}, Age{"gemma4", "b8500"},
+  constexpr std::array kAges = {Age{"qwen35", "b8600"},    Age{"qwen36", "b8600"}, Age{"gemma4", "b8500"},
                                 Age{"qwen3next", "b8000"}, Age{"gptoss", "b6200"}, Age{"gemma3n", "b5800"},
                                 Age{"qwen3", "b5600"},     Age{"llama4", "b5100"}, Age{"gemma3", "b5500"},
                                 Age{"falconh1", "b6000"},  Age{"lfm2", "b6000"},   Age{"granitemoehybrid", "b6300"},
                                 Age{"deepseek", "b4500"},  Age{"qwen2", "b4500"}};
   for (const Age& age : kAges)
     if (family.rfind(age.family, 0) == 0) return age.build;
-  return "b4500";
+  const bool linear_attention = std::any_of(model.layers.begin(), model.layers.end(), [](const model::Layer& layer) {
+    return layer.recurrent.kind == model::RecurrentKind::gated_delta_net;
+  });
+  return linear_attention ? "b8600" : "b4500";
 }
 
 // The llama.cpp build that a job names ("b4477"); empty, which is the newest, for ollama's and others' own numbers.
@@ -85,7 +89,7 @@ Status set_types(const Job& job, LlamaSettings& settings) {
 
 void set_graph_details(const model::Model& model, const Job& job, LlamaSettings& settings) {
   const std::string build = build_of(job);
-  const std::string age = build.empty() ? std::string(build_of_age(plain(model.family))) : build;
+  const std::string age = build.empty() ? std::string(build_of_age(model)) : build;
   settings.fused_glu = version_at_least(age, "b5830");        // #14181
   settings.both_embeddings = version_at_least(age, "b7900");  // #18550
   settings.rotated_cache = version_at_least(age, "b8500");    // rotation of quantised caches
