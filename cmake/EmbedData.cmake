@@ -39,5 +39,4 @@ std::optional<std::string_view> embedded_data(std::string_view name) {
   set_source_files_properties(${assembly} PROPERTIES OBJECT_DEPENDS "${paths}")
   add_library(${target} STATIC ${assembly} ${table})
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARGN})
 endfunction()

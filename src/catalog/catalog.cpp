@@ -33,9 +33,10 @@ Status Catalog::overlay(std::string_view text, std::string_view name) {
 }
 
 Result<Catalog> Catalog::load() {
-  const auto builtin = embedded_data("gpus.toml");
+  const auto builtin = embedded_data("gpus.json");
   if (!builtin) return fail(ErrorCode::internal, "the catalogue of GPUs was not built in");
-  Catalog catalog = GW_TRY(from_toml(*builtin, "gpus.toml (built in)"));
+  Catalog catalog;
+  GW_TRY(read_gpus_json(*builtin, "gpus.toml (built in)", catalog.accelerators_));
   const std::string directory = config_directory();
   if (directory.empty()) return catalog;
   const std::string path = directory + "/gpus.toml";

@@ -159,8 +159,27 @@ TEST(File, ErrorsNameFileAndLine) {
   EXPECT_THAT(error_of("[[gpus]]\nid = \"x\"\n"), HasSubstr("unknown key \"gpus\""));
   EXPECT_THAT(error_of("gpu = 3\n"), HasSubstr("unknown key"));
   EXPECT_THAT(error_of("gpu = [3]\n"), HasSubstr("needs an id"));
-  EXPECT_THAT(error_of(std::string(kOne) + "[[gpu]]\nid = \"x\"\n"), HasSubstr("already defined in line 4"));
+  EXPECT_THAT(error_of(std::string(kOne) + "[[gpu]]\nid = \"x\"\n"), HasSubstr("already defined above"));
   EXPECT_THAT(error_of("a = " + std::string(2000, '[')), HasSubstr("my.toml"));
+}
+
+TEST(File, JsonOfTheBuildHoldsTheSameRows) {
+  const char* before = std::getenv("XDG_CONFIG_HOME");
+  const std::string kept = before != nullptr ? before : "";
+  ::setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+  const auto loaded = Catalog::load();
+  before != nullptr ? ::setenv("XDG_CONFIG_HOME", kept.c_str(), 1) : ::unsetenv("XDG_CONFIG_HOME");
+  ASSERT_TRUE(loaded) << loaded.error().message();
+  ASSERT_EQ(loaded->accelerators().size(), builtin().accelerators().size());
+  for (std::size_t i = 0; i < loaded->accelerators().size(); ++i) {
+    const Accelerator &json = loaded->accelerators()[i], &toml = builtin().accelerators()[i];
+    EXPECT_EQ(json.id, toml.id);
+    EXPECT_EQ(json.sources, toml.sources) << json.id;
+    EXPECT_EQ(json.usable(), toml.usable()) << json.id;
+    EXPECT_EQ(json.throughput.fp16_tflops, toml.throughput.fp16_tflops) << json.id;
+    EXPECT_EQ(json.mig_profiles.size(), toml.mig_profiles.size()) << json.id;
+    EXPECT_EQ(json.notes, toml.notes) << json.id;
+  }
 }
 
 TEST(File, OverlayReplacesFieldByField) {

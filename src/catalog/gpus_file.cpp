@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <limits>
+#include <set>
 
+#include "base/json.h"
 #include "base/text.h"
 
 namespace gpuwright::catalog {
@@ -15,103 +16,110 @@ namespace {
 
 constexpr std::size_t kMaxRows = 10'000;
 
+// Lines of a TOML file, by row of [[gpu]] and key; line 0 of a row is where it begins.
+using Lines = std::map<std::pair<std::size_t, std::string>, std::int64_t>;
+
 // What a field's reader needs besides the value: where it stands, for messages, and the file's named sources.
 struct Reader {
   std::string_view origin;
+  const Lines* lines = nullptr;  // null: the file has no lines that a person could look up
   std::map<std::string, std::string, std::less<>> sources;
+  std::size_t row = 0;
+  std::string_view key;
 
-  tl::unexpected<Error> wrong(const toml::node& node, std::string what, std::string hint = {}) const {
-    return fail_at(ErrorCode::bad_input, {std::string(origin), node.source().begin.line, {}}, std::move(what),
-                   std::move(hint));
+  tl::unexpected<Error> wrong(std::string what, std::string hint = {}) const {
+    Location where{std::string(origin), {}, {}};
+    if (lines != nullptr)
+      if (const auto line = lines->find({row, std::string(key)}); line != lines->end()) where.line = line->second;
+    return fail_at(ErrorCode::bad_input, std::move(where), std::move(what), std::move(hint));
   }
 
-  Result<std::string> text(const toml::node& node) const {
-    const auto value = node.value_exact<std::string>();
-    if (!value) return wrong(node, "a text in quotes is needed here");
-    return *value;
+  Result<std::string> text(const Json& value) const {
+    const auto text = value.as_string();
+    if (!text) return wrong("a text in quotes is needed here");
+    return std::string(*text);
   }
-  Result<double> number(const toml::node& node) const {
-    const auto value = node.value<double>();
-    if (!node.is_number() || !value || !std::isfinite(*value) || *value < 0 || *value > 1e9)
-      return wrong(node, "a number from 0 to 1e9 is needed here");
-    return *value;
+  Result<double> number(const Json& value) const {
+    const auto number = value.as_double();
+    if (!number || !std::isfinite(*number) || *number < 0 || *number > 1e9)
+      return wrong("a number from 0 to 1e9 is needed here");
+    return *number;
   }
-  Result<int> integer(const toml::node& node, std::int64_t low) const {
-    const auto value = node.value_exact<std::int64_t>();
-    if (!value || *value < low || *value > 1'000'000)
-      return wrong(node, fmt::format("a whole number from {} to 1000000 is needed here", low));
-    return static_cast<int>(*value);
+  Result<int> integer(const Json& value, std::int64_t low) const {
+    const auto number = value.as_int();
+    if (!number || *number < low || *number > 1'000'000)
+      return wrong(fmt::format("a whole number from {} to 1000000 is needed here", low));
+    return static_cast<int>(*number);
   }
-  Result<std::vector<std::string>> texts(const toml::node& node) const {
-    const toml::array* array = node.as_array();
-    if (array == nullptr) return wrong(node, "a list of texts is needed here");
+  Result<std::vector<std::string>> texts(const Json& value) const {
+    if (!value.is_array()) return wrong("a list of texts is needed here");
     std::vector<std::string> values;
-    for (const toml::node& item : *array) values.push_back(GW_TRY(text(item)));
+    for (const Json& item : value.items()) values.push_back(GW_TRY(text(item)));
     return values;
   }
-  Result<Bytes> memory(const toml::node& node, double unit) const {
-    const double value = GW_TRY(number(node));
-    if (value <= 0 || value * unit > 1e15) return wrong(node, "this is no size that a memory can have");
-    return Bytes{static_cast<std::int64_t>(value * unit)};
+  Result<Bytes> memory(const Json& value, double unit) const {
+    const double size = GW_TRY(number(value));
+    if (size <= 0 || size * unit > 1e15) return wrong("this is no size that a memory can have");
+    return Bytes{static_cast<std::int64_t>(size * unit)};
   }
 };
 
-using Setter = Status (*)(const Reader&, const toml::node&, Accelerator&);
+using Setter = Status (*)(const Reader&, const Json&, Accelerator&);
 
 template <std::string Accelerator::*Member>
-Status set_text(const Reader& reader, const toml::node& node, Accelerator& gpu) {
+Status set_text(const Reader& reader, const Json& node, Accelerator& gpu) {
   gpu.*Member = GW_TRY(reader.text(node));
   return {};
 }
 template <std::optional<std::string> Accelerator::*Member>
-Status set_optional_text(const Reader& reader, const toml::node& node, Accelerator& gpu) {
+Status set_optional_text(const Reader& reader, const Json& node, Accelerator& gpu) {
   gpu.*Member = GW_TRY(reader.text(node));
   return {};
 }
 template <std::vector<std::string> Accelerator::*Member>
-Status set_texts(const Reader& reader, const toml::node& node, Accelerator& gpu) {
+Status set_texts(const Reader& reader, const Json& node, Accelerator& gpu) {
   gpu.*Member = GW_TRY(reader.texts(node));
   return {};
 }
 template <std::optional<double> Accelerator::*Member>
-Status set_number(const Reader& reader, const toml::node& node, Accelerator& gpu) {
+Status set_number(const Reader& reader, const Json& node, Accelerator& gpu) {
   gpu.*Member = GW_TRY(reader.number(node));
   return {};
 }
 template <std::optional<int> Accelerator::*Member>
-Status set_integer(const Reader& reader, const toml::node& node, Accelerator& gpu) {
+Status set_integer(const Reader& reader, const Json& node, Accelerator& gpu) {
   gpu.*Member = GW_TRY(reader.integer(node, 0));
   return {};
 }
 template <std::optional<double> Throughput::*Member>
-Status set_rate(const Reader& reader, const toml::node& node, Accelerator& gpu) {
+Status set_rate(const Reader& reader, const Json& node, Accelerator& gpu) {
   gpu.throughput.*Member = GW_TRY(reader.number(node));
   return {};
 }
 
-Status set_devices(const Reader& reader, const toml::node& node, Accelerator& gpu) {
+Status set_devices(const Reader& reader, const Json& node, Accelerator& gpu) {
   gpu.devices_per_board = GW_TRY(reader.integer(node, 1));
   return {};
 }
-Status set_memory(const Reader& reader, const toml::node& node, Accelerator& gpu) {
+Status set_memory(const Reader& reader, const Json& node, Accelerator& gpu) {
   gpu.nominal_memory = GW_TRY(reader.memory(node, 1024.0 * 1024.0 * 1024.0));
   return {};
 }
-Status set_usable(const Reader& reader, const toml::node& node, Accelerator& gpu) {
+Status set_usable(const Reader& reader, const Json& node, Accelerator& gpu) {
   gpu.usable_memory = GW_TRY(reader.memory(node, 1024.0 * 1024.0));
   return {};
 }
-Status set_unified(const Reader& reader, const toml::node& node, Accelerator& gpu) {
-  const auto value = node.value_exact<bool>();
-  if (!value) return reader.wrong(node, "true or false is needed here");
+Status set_unified(const Reader& reader, const Json& node, Accelerator& gpu) {
+  const auto value = node.as_bool();
+  if (!value) return reader.wrong("true or false is needed here");
   gpu.unified_memory = *value;
   return {};
 }
-Status set_power(const Reader& reader, const toml::node& node, Accelerator& gpu) {
+Status set_power(const Reader& reader, const Json& node, Accelerator& gpu) {
   gpu.board_power = Watts{GW_TRY(reader.number(node))};
   return {};
 }
-Status set_price(const Reader& reader, const toml::node& node, Accelerator& gpu) {
+Status set_price(const Reader& reader, const Json& node, Accelerator& gpu) {
   gpu.launch_price = Money{std::llround(GW_TRY(reader.number(node)) * 1e6), "USD"};
   return {};
 }
@@ -138,52 +146,48 @@ std::optional<PciId> parse_pci_id(std::string_view text) {
   return id;
 }
 
-Status set_pci_ids(const Reader& reader, const toml::node& node, Accelerator& gpu) {
+Status set_pci_ids(const Reader& reader, const Json& node, Accelerator& gpu) {
   gpu.pci_ids.clear();
   for (const std::string& text : GW_TRY(reader.texts(node))) {
     const auto id = parse_pci_id(text);
     if (!id)
-      return reader.wrong(node, fmt::format("\"{}\" is no PCI id", text),
-                          "write \"10de:2684\" or \"10de:25b6/10de:14a9\"");
+      return reader.wrong(fmt::format("\"{}\" is no PCI id", text), "write \"10de:2684\" or \"10de:25b6/10de:14a9\"");
     gpu.pci_ids.push_back(*id);
   }
   return {};
 }
 
-Status set_mig_profiles(const Reader& reader, const toml::node& node, Accelerator& gpu) {
-  const toml::array* array = node.as_array();
-  if (array == nullptr) return reader.wrong(node, "a list of {name, memory_gib, max_instances} is needed here");
+Status set_mig_profiles(const Reader& reader, const Json& node, Accelerator& gpu) {
+  if (!node.is_array()) return reader.wrong("a list of {name, memory_gib, max_instances} is needed here");
   gpu.mig_profiles.clear();
-  for (const toml::node& item : *array) {
-    const toml::table* row = item.as_table();
-    if (row == nullptr || row->size() != 3 || !row->contains("name") || !row->contains("memory_gib") ||
-        !row->contains("max_instances"))
-      return reader.wrong(item, "a MIG profile has name, memory_gib and max_instances");
+  for (const Json& item : node.items()) {
+    const Json *name = item.find("name"), *memory = item.find("memory_gib"), *count = item.find("max_instances");
+    if (name == nullptr || memory == nullptr || count == nullptr || item.members().size() != 3)
+      return reader.wrong("a MIG profile has name, memory_gib and max_instances");
     MigProfile profile;
-    profile.name = GW_TRY(reader.text(*row->get("name")));
-    profile.memory = GW_TRY(reader.memory(*row->get("memory_gib"), 1024.0 * 1024.0 * 1024.0));
-    profile.max_instances = GW_TRY(reader.integer(*row->get("max_instances"), 1));
+    profile.name = GW_TRY(reader.text(*name));
+    profile.memory = GW_TRY(reader.memory(*memory, 1024.0 * 1024.0 * 1024.0));
+    profile.max_instances = GW_TRY(reader.integer(*count, 1));
     gpu.mig_profiles.push_back(std::move(profile));
   }
   return {};
 }
 
-Status set_sources(const Reader& reader, const toml::node& node, Accelerator& gpu) {
+Status set_sources(const Reader& reader, const Json& node, Accelerator& gpu) {
   gpu.sources.clear();
   for (std::string& text : GW_TRY(reader.texts(node))) {
     const auto named = reader.sources.find(text);
     if (named == reader.sources.end() && text.find(' ') == std::string::npos && text.find('.') == std::string::npos)
-      return reader.wrong(node, fmt::format("[sources] has no \"{}\"", text), "name it there or spell the source out");
+      return reader.wrong(fmt::format("[sources] has no \"{}\"", text), "name it there or spell the source out");
     gpu.sources.push_back(named == reader.sources.end() ? std::move(text) : named->second);
   }
   return {};
 }
 
-Status set_unknown(const Reader& reader, const toml::node& node, Accelerator& gpu) {
-  const toml::table* table = node.as_table();
-  if (table == nullptr) return reader.wrong(node, "a table {field = \"reason\"} is needed here");
+Status set_unknown(const Reader& reader, const Json& node, Accelerator& gpu) {
+  if (!node.is_object()) return reader.wrong("a table {field = \"reason\"} is needed here");
   gpu.unknown.clear();
-  for (const auto& [key, value] : *table) gpu.unknown[std::string(key.str())] = GW_TRY(reader.text(value));
+  for (const auto& [key, value] : node.members()) gpu.unknown[key] = GW_TRY(reader.text(value));
   return {};
 }
 
@@ -237,7 +241,7 @@ const std::map<std::string_view, Setter>& setters() {
 }
 
 // unverified = ["figures"] stands for every figure that the row has.
-void spell_out_figures(const toml::table& row, Accelerator& gpu) {
+void spell_out_figures(const Json& row, Accelerator& gpu) {
   const auto word = std::find(gpu.unverified.begin(), gpu.unverified.end(), "figures");
   if (word == gpu.unverified.end()) return;
   gpu.unverified.erase(word);
@@ -253,58 +257,118 @@ void spell_out_figures(const toml::table& row, Accelerator& gpu) {
                                                   "nvlink_gb_per_second",
                                                   "board_power_watts",
                                                   "launch_price_usd"};
-  for (const std::string_view figure : kFigures)
-    if (row[figure].value_or(0.0) > 0.0) gpu.unverified.emplace_back(figure);
+  for (const std::string_view figure : kFigures) {
+    const Json* value = row.find(figure);
+    if (value != nullptr && value->as_double().value_or(0) > 0) gpu.unverified.emplace_back(figure);
+  }
 }
 
-Status read_row(const Reader& reader, const toml::table& row, Accelerator& gpu) {
-  for (const auto& [key, value] : row) {
-    const auto setter = setters().find(key.str());
-    if (setter == setters().end()) {
-      std::vector<std::string> names;
-      for (const auto& [name, unused] : setters()) names.emplace_back(name);
-      const auto near = nearest_name(key.str(), names);
-      return reader.wrong(value, fmt::format("a GPU has no field \"{}\"", key.str()),
-                          near ? fmt::format("did you mean {}?", *near) : "");
-    }
+tl::unexpected<Error> no_such_field(const Reader& reader, const std::string& key) {
+  std::vector<std::string> names;
+  for (const auto& [name, unused] : setters()) names.emplace_back(name);
+  const auto near = nearest_name(key, names);
+  return reader.wrong(fmt::format("a GPU has no field \"{}\"", key),
+                      near ? fmt::format("did you mean {}?", *near) : "");
+}
+
+Status read_row(Reader& reader, const Json& row, Accelerator& gpu) {
+  for (const auto& [key, value] : row.members()) {
+    reader.key = key;
+    const auto setter = setters().find(key);
+    if (setter == setters().end()) return no_such_field(reader, key);
     GW_TRY(setter->second(reader, value, gpu));
   }
   spell_out_figures(row, gpu);
   // A total that was measured on another amount of memory says nothing about this one.
-  if (row.contains("memory_gib") && !row.contains("usable_memory_mib")) {
+  if (row.find("memory_gib") != nullptr && row.find("usable_memory_mib") == nullptr) {
     gpu.usable_memory.reset();
     gpu.usable_memory_source.clear();
   }
   return {};
 }
 
-Status check_row(const Reader& reader, const toml::table& row, const Accelerator& gpu) {
+Status check_row(Reader& reader, const Accelerator& gpu) {
+  reader.key = "";
   if (gpu.vendor.empty() || gpu.name.empty() || gpu.nominal_memory.count <= 0)
-    return reader.wrong(row, fmt::format("the new GPU \"{}\" needs vendor, name and memory_gib", gpu.id));
+    return reader.wrong(fmt::format("the new GPU \"{}\" needs vendor, name and memory_gib", gpu.id));
   if (gpu.usable_memory && *gpu.usable_memory > gpu.nominal_memory)
-    return reader.wrong(row, fmt::format("\"{}\" has more usable memory than memory", gpu.id));
+    return reader.wrong(fmt::format("\"{}\" has more usable memory than memory", gpu.id));
   return {};
 }
 
-Status read_rows(const Reader& reader, const toml::array& array, std::vector<Accelerator>& rows) {
+Result<std::string> id_of(Reader& reader, const Json& row) {
+  reader.key = "";
+  const Json* id = row.find("id");
+  if (id == nullptr) return reader.wrong("every [[gpu]] needs an id");
+  reader.key = "id";
+  std::string text = GW_TRY(reader.text(*id));
+  if (text.empty()) return reader.wrong("an id cannot be empty");
+  return text;
+}
+
+Status read_rows(Reader& reader, const Json& array, std::vector<Accelerator>& rows) {
   std::map<std::string, std::size_t, std::less<>> index;
   for (std::size_t i = 0; i < rows.size(); ++i) index.emplace(rows[i].id, i);
-  std::map<std::string, std::int64_t, std::less<>> seen;
-  for (const toml::node& node : array) {
-    const toml::table* row = node.as_table();
-    const toml::node* id = row != nullptr ? row->get("id") : nullptr;
-    if (id == nullptr) return reader.wrong(node, "every [[gpu]] needs an id");
-    const std::string name = GW_TRY(reader.text(*id));
-    if (name.empty()) return reader.wrong(*id, "an id cannot be empty");
-    const auto [first, fresh] = seen.emplace(name, id->source().begin.line);
-    if (!fresh) return reader.wrong(*id, fmt::format("\"{}\" is already defined in line {}", name, first->second));
-    const auto [at, added] = index.emplace(name, rows.size());
+  rows.reserve(rows.size() + std::min(array.items().size(), kMaxRows));
+  std::set<std::string, std::less<>> seen;
+  for (const Json& row : array.items()) {
+    const std::string id = GW_TRY(id_of(reader, row));
+    if (!seen.insert(id).second) return reader.wrong(fmt::format("\"{}\" is already defined above", id));
+    const auto [at, added] = index.emplace(id, rows.size());
     if (added) rows.emplace_back();
-    if (rows.size() > kMaxRows) return reader.wrong(node, fmt::format("more than {} GPUs", kMaxRows));
-    GW_TRY(read_row(reader, *row, rows[at->second]));
-    GW_TRY(check_row(reader, *row, rows[at->second]));
+    if (rows.size() > kMaxRows) return reader.wrong(fmt::format("more than {} GPUs", kMaxRows));
+    GW_TRY(read_row(reader, row, rows[at->second]));
+    GW_TRY(check_row(reader, rows[at->second]));
+    ++reader.row;
   }
   return {};
+}
+
+constexpr std::size_t kTopLevel = static_cast<std::size_t>(-1);
+
+Status read_root(Reader reader, const Json& root, std::vector<Accelerator>& rows) {
+  reader.row = kTopLevel;
+  for (const auto& [key, value] : root.members()) {
+    reader.key = key;
+    if (key == "gpu" && value.is_array()) continue;
+    if (key != "sources" || !value.is_object())
+      return reader.wrong(fmt::format("unknown key \"{}\"", key), "a file of GPUs has [sources] and [[gpu]]");
+    for (const auto& [name, source] : value.members()) reader.sources[name] = GW_TRY(reader.text(source));
+  }
+  const Json* gpus = root.find("gpu");
+  reader.row = 0;
+  return gpus != nullptr ? read_rows(reader, *gpus, rows) : Status{};
+}
+
+// TOML's own depth limit bounds the recursion. Dates become null, which no field takes.
+Json json_from(const toml::node& node) {
+  if (const toml::table* table = node.as_table()) {
+    Json object = Json::object();
+    for (const auto& [key, value] : *table) object.set(key.str(), json_from(value));
+    return object;
+  }
+  if (const toml::array* array = node.as_array()) {
+    Json list = Json::array();
+    for (const toml::node& item : *array) list.push(json_from(item));
+    return list;
+  }
+  if (const auto text = node.value_exact<std::string>()) return Json(*text);
+  if (const auto whole = node.value_exact<std::int64_t>()) return Json(*whole);
+  if (const auto number = node.value_exact<double>()) return Json(*number);
+  if (const auto truth = node.value_exact<bool>()) return Json(*truth);
+  return {};
+}
+
+Lines lines_of(const toml::table& root) {
+  Lines lines;
+  for (const auto& [key, value] : root) lines[{kTopLevel, std::string(key.str())}] = value.source().begin.line;
+  const toml::array* rows = root["gpu"].as_array();
+  for (std::size_t i = 0; rows != nullptr && i < rows->size(); ++i) {
+    lines[{i, ""}] = rows->get(i)->source().begin.line;
+    if (const toml::table* row = rows->get(i)->as_table())
+      for (const auto& [key, value] : *row) lines[{i, std::string(key.str())}] = value.source().begin.line;
+  }
+  return lines;
 }
 
 Result<toml::table> parse_toml(std::string_view text, std::string_view origin) {
@@ -320,17 +384,12 @@ Result<toml::table> parse_toml(std::string_view text, std::string_view origin) {
 
 Status read_gpus_file(std::string_view text, std::string_view origin, std::vector<Accelerator>& rows) {
   const toml::table root = GW_TRY(parse_toml(text, origin));
-  Reader reader{origin, {}};
-  for (const auto& [key, value] : root) {
-    if (key.str() == "gpu" && value.is_array()) continue;
-    const toml::table* sources = key.str() == "sources" ? value.as_table() : nullptr;
-    if (sources == nullptr)
-      return reader.wrong(value, fmt::format("unknown key \"{}\"", key.str()),
-                          "a file of GPUs has [sources] and [[gpu]]");
-    for (const auto& [name, source] : *sources) reader.sources[std::string(name.str())] = GW_TRY(reader.text(source));
-  }
-  const toml::node* gpus = root.get("gpu");
-  return gpus != nullptr ? read_rows(reader, *gpus->as_array(), rows) : Status{};
+  const Lines lines = lines_of(root);
+  return read_root({origin, &lines, {}, 0, {}}, json_from(root), rows);
+}
+
+Status read_gpus_json(std::string_view text, std::string_view origin, std::vector<Accelerator>& rows) {
+  return read_root({origin, nullptr, {}, 0, {}}, GW_TRY(parse_json(text, origin)), rows);
 }
 
 }  // namespace gpuwright::catalog
