@@ -71,7 +71,7 @@ void show_version(const Console& console) {
 Command help_command() {
   Command command;
   command.name = "help";
-  command.summary = "explain a command";
+  command.summary = "Explain a command";
   command.description = "Shows what a command takes, with examples. Without a command it lists all of them.";
   command.arguments = {{"COMMAND", "the command's name, in one or two words", false, true}};
   command.examples = {{"gpuwright help gpus show", "what 'gpus show' takes"}};
@@ -82,7 +82,7 @@ Command help_command() {
 Command version_command() {
   Command command;
   command.name = "version";
-  command.summary = "print the version";
+  command.summary = "Print the version";
   command.run = run_version;
   return command;
 }

@@ -5,6 +5,9 @@
 
 namespace gpuwright::cli {
 
+Command gpus_command();
+Command gpus_show_command();
+Command gpus_compare_command();
 Command fit_command();
 Command model_show_command();
 Command model_list_command();

@@ -38,7 +38,7 @@ Result<int> run_completion(const Arguments& arguments, const Console& console) {
 Command generate_man_command() {
   Command command;
   command.name = "generate man";
-  command.summary = "write the man pages into a directory";
+  command.summary = "Write the man pages into a directory";
   command.arguments = {{"DIRECTORY", "where the pages go"}};
   command.run = run_man;
   command.hidden = true;
@@ -48,7 +48,7 @@ Command generate_man_command() {
 Command generate_completion_command() {
   Command command;
   command.name = "generate completion";
-  command.summary = "print the completion script of a shell";
+  command.summary = "Print the completion script of a shell";
   command.arguments = {{"SHELL", "bash or zsh"}};
   command.run = run_completion;
   command.hidden = true;

@@ -63,7 +63,10 @@ std::string option_words(const Option& option) {
 
 std::string option_help(const Option& option) {
   std::string text = option.help;
-  if (!option.choices.empty()) text += fmt::format(": {}", fmt::join(option.choices, ", "));
+  const bool told = std::all_of(option.choices.begin(), option.choices.end(), [&](const std::string& choice) {
+    return (option.help + " " + option.value).find(choice) != std::string::npos;
+  });
+  if (!told) text += fmt::format(": {}", fmt::join(option.choices, ", "));
   if (option.repeated) text += "; may be given several times";
   if (!option.default_text.empty()) text += fmt::format(" (default: {})", option.default_text);
   return text;
