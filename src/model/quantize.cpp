@@ -171,10 +171,24 @@ Result<Model> with_file_type(const Model& model, FileType type, std::string_view
     tensor.bytes = storage_bytes(tensor.dtype, tensor.rows, tensor.columns).value_or(Bytes{}) * tensor.copies;
     converted.tensors.push_back(std::move(tensor));
   }
-  // Vision towers travel in a file of their own (mmproj) and keep their format.
-  for (const Tensor& tensor : model.tensors)
-    if (tensor.role == TensorRole::vision) converted.tensors.push_back(tensor);
+  if (model.vision)
+    converted.assumptions.push_back("the vision tower is in a file of its own (mmproj), which is not counted");
   return converted;
+}
+
+// The first matrix that the format cannot be made from. llama.cpp's converter reads FP8 checkpoints too, and takes
+// experts in MXFP4 as they are.
+const Tensor* first_fixed(const Model& model, const std::optional<FileType>& type) {
+  const auto fits = [&](const Tensor& tensor) {
+    if (is_plain(tensor.dtype) || tensor.rows <= 1) return true;
+    if (tensor.role == TensorRole::quantization || tensor.role == TensorRole::other) return true;
+    if (!type) return false;
+    if (tensor.dtype == Dtype::f8_e4m3 || tensor.dtype == Dtype::f8_e5m2) return true;
+    const bool four_bits = tensor.dtype == Dtype::f4 || tensor.dtype == Dtype::mxfp4;
+    return *type == FileType::mxfp4_moe && tensor.role == TensorRole::expert && four_bits;
+  };
+  const auto found = std::find_if_not(model.tensors.begin(), model.tensors.end(), fits);
+  return found == model.tensors.end() ? nullptr : &*found;
 }
 
 // Two names mean a file type or a checkpoint format by their case.
@@ -192,20 +206,18 @@ tl::unexpected<Error> unknown_format(std::string_view format) {
 }  // namespace
 
 Result<Model> with_weight_format(const Model& model, std::string_view format) {
-  if (lower(format) == lower(model.weight_format)) return model;
+  if (lower(format) == lower(model.weight_format) && (format != "MXFP4" || model.source == Source::gguf)) return model;
   const std::size_t at = format.find('@');
   const std::string_view name = format.substr(0, at);
   const std::string_view version = at == std::string_view::npos ? std::string_view{} : format.substr(at + 1);
   const std::optional<FileType> type = file_type_of(name);
   const std::optional<Scheme> scheme = scheme_named(name);
   if (!type && !scheme) return unknown_format(format);
-  for (const Tensor& tensor : model.tensors)
-    if (!is_plain(tensor.dtype) && tensor.role != TensorRole::quantization && tensor.role != TensorRole::other &&
-        tensor.rows > 1)
-      return fail(ErrorCode::unsupported,
-                  fmt::format("{} is stored as {}, which is not converted to another format", model.name,
-                              model.weight_format.empty() ? traits(tensor.dtype).name : model.weight_format),
-                  "name the original model in BF16 or F16");
+  if (const Tensor* fixed = first_fixed(model, type))
+    return fail(ErrorCode::unsupported,
+                fmt::format("{} is stored as {}, which is not converted to another format", model.name,
+                            model.weight_format.empty() ? traits(fixed->dtype).name : model.weight_format),
+                "name the original model in BF16 or F16");
   Model converted = GW_TRY(type ? with_file_type(model, *type, version) : with_scheme(model, *scheme));
   converted.weight_format = type.has_value() ? std::string(name_of(*type)) : lower(name);
   converted.tensors_are_exact = false;

@@ -71,6 +71,8 @@ constexpr std::array kFeedForwardNames = {
     NamePart{"intermediate.dense", Category::ffn_up},
     NamePart{"gate_proj", Category::ffn_gate},
     NamePart{"up_proj", Category::ffn_up},
+    NamePart{"fc_in", Category::ffn_up},
+    NamePart{"fc_out", Category::ffn_down},
     NamePart{"c_fc", Category::ffn_up},
     NamePart{"c_proj", Category::ffn_down},
     NamePart{"fc1", Category::ffn_up},
@@ -143,9 +145,17 @@ bool is_bias(std::string_view name) {
   return ends_with(name, "bias") || ends_with(name, "_b");
 }
 
+// The vision tower goes to a file of its own (mmproj), and most families leave out the multi-token prediction layers.
 bool is_dropped(const Model& model, const Tensor& tensor) {
-  if (tensor.role == TensorRole::quantization || tensor.role == TensorRole::vision) return true;  // mmproj is apart
-  return model.kind == ModelKind::encoder && contains(tensor.name, "pooler");
+  switch (tensor.role) {
+    case TensorRole::quantization:
+    case TensorRole::vision:
+      return true;
+    case TensorRole::multi_token_prediction:
+      return model.family.rfind("glm4", 0) != 0 && model.family.rfind("qwen35", 0) != 0;
+    default:
+      return model.kind == ModelKind::encoder && contains(tensor.name, "pooler");
+  }
 }
 
 GgufTensor described(const Tensor& tensor) {
@@ -199,6 +209,16 @@ void push_split_qkvz(const Recurrent& recurrent, const GgufTensor& whole, std::v
   out.push_back(std::move(gate));
 }
 
+// Baichuan's W_pack becomes attn_q, attn_k and attn_v.
+void push_split_pack(const GgufTensor& whole, std::vector<GgufTensor>& out) {
+  for (const Category category : {Category::attention_q, Category::attention_k, Category::attention_v}) {
+    GgufTensor third = whole;
+    third.category = category;
+    set_shape(third.tensor, whole.tensor.rows / 3, whole.tensor.columns);
+    out.push_back(std::move(third));
+  }
+}
+
 void push(const Model& model, const Tensor& tensor, std::vector<GgufTensor>& out) {
   GgufTensor one = described(tensor);
   const bool known_layer = tensor.layer >= 0 && static_cast<std::size_t>(tensor.layer) < model.layers.size();
@@ -208,6 +228,7 @@ void push(const Model& model, const Tensor& tensor, std::vector<GgufTensor>& out
       return push_split_kv_b(layer.attention, one, out);
     if (contains(tensor.name, "gate_up_proj") && tensor.role == TensorRole::expert)
       return is_bias(tensor.name) ? out.push_back(std::move(one)) : push_split_gate_up(one, out);
+    if (contains(tensor.name, "W_pack")) return push_split_pack(one, out);
     if (contains(tensor.name, "in_proj_qkvz") && layer.recurrent.value_heads > 0)
       return push_split_qkvz(layer.recurrent, one, out);
   }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "model/config.h"
+
 namespace gpuwright::model {
 namespace {
 
@@ -175,6 +177,25 @@ TEST(Quantize, LinearLayersOfCheckpointFormats) {
       }
     }
   }
+}
+
+// gpt-oss-20b in MXFP4: experts in MXFP4, all else Q8_0. A public memory breakdown of the published file shows
+// 6,095 MiB on the device and 5,440 MiB on the host, in whole MiB.
+TEST(Quantize, GptOssKeepsItsExperts) {
+  const Model oss = with_weight_format(preset("gpt-oss-20b").value(), "MXFP4").value();
+  EXPECT_NEAR(oss.weight_bytes().mib(), 6095 + 5440, 2.0);
+}
+
+// DeepSeek-V3's FP8 checkpoint as Q4_K_M: 404 GB as published (unsloth/DeepSeek-V3-GGUF), without layer 61.
+TEST(Quantize, Fp8CheckpointsAreConverted) {
+  EXPECT_NEAR(with_weight_format(preset("deepseek-v3").value(), "Q4_K_M").value().weight_bytes().gb(), 404, 1.0);
+  EXPECT_FALSE(with_weight_format(preset("deepseek-v3").value(), "bnb-nf4"));
+}
+
+TEST(Quantize, VisionTowersAreFilesOfTheirOwn) {
+  const Model gemma = with_weight_format(preset("gemma-3-4b").value(), "Q4_K_M").value();
+  for (const Tensor& tensor : gemma.tensors) EXPECT_NE(tensor.role, TensorRole::vision);
+  EXPECT_FALSE(gemma.assumptions.empty());
 }
 
 TEST(Quantize, RefusesWhatItCannotConvert) {
