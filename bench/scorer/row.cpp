@@ -15,8 +15,8 @@ namespace gpuwright::scorer {
 namespace {
 
 constexpr std::int64_t kMaxTableBytes = 256 << 20;
-// Counts and bytes beyond this are a slip of the writer: 8 EiB do not exist.
-constexpr double kMaxValue = 9.0e18;
+// Counts and bytes beyond this are a slip of the writer: an exbibyte of GPU memory does not exist.
+constexpr std::int64_t kMaxValue = std::int64_t{1} << 60;
 
 constexpr std::array<std::string_view, 14> kColumns = {
     "id",    "source", "engine",          "engine_version",   "model", "arch", "mode", "settings", "component",
@@ -38,10 +38,14 @@ Result<Columns> read_header(std::string_view line, const std::string& file) {
 }
 
 Result<std::int64_t> whole_number(std::string_view text) {
-  if (const auto integer = to_integer(text)) return *integer;
+  const auto wrong = [&](std::string_view why) {
+    return fail(ErrorCode::bad_input, fmt::format("\"{}\" is {}", printable(text), why));
+  };
   const auto number = to_number(text);
-  if (!number || std::abs(*number) > kMaxValue || std::abs(*number - std::round(*number)) > 1e-6 * std::abs(*number))
-    return fail(ErrorCode::bad_input, fmt::format("\"{}\" is not a whole number", printable(text)));
+  if (!number) return wrong("not a whole number");
+  if (std::abs(*number) > static_cast<double>(kMaxValue)) return wrong("larger than anything measured");
+  if (const auto integer = to_integer(text)) return *integer;
+  if (std::abs(*number - std::round(*number)) > 1e-6 * std::abs(*number)) return wrong("not a whole number");
   return static_cast<std::int64_t>(std::llround(*number));
 }
 

@@ -12,6 +12,7 @@ namespace {
 
 constexpr Bytes kAnySize = {std::int64_t{1} << 50};
 constexpr std::int64_t kMostGpus = 4096;
+constexpr std::int64_t kMostCount = std::int64_t{1} << 31;  // of tokens, sequences, ranks: products stay in 63 bits
 
 std::int64_t pick(const Interval& range, End end) {
   const std::int64_t low = range.low.value_or(range.high.value_or(0)), high = range.high.value_or(low);
@@ -27,7 +28,8 @@ Result<std::optional<std::int64_t>> picked(const Facts& settings, std::string_vi
 
 Result<std::optional<std::int64_t>> at_least_one(const Facts& settings, std::string_view key) {
   const auto value = GW_TRY(settings.integer(key));
-  if (value && *value < 1) return fail(ErrorCode::bad_input, fmt::format("{}: 0 is too small", key));
+  if (value && (*value < 1 || *value > kMostCount))
+    return fail(ErrorCode::bad_input, fmt::format("{}: {} is not between 1 and {}", key, *value, kMostCount));
   return value;
 }
 
@@ -77,6 +79,8 @@ Status read_llama(const Row& row, fit::Job& job) {
   job.llama.flash_attention = GW_TRY(settings.flag("flash_attn"));
   job.llama.unified_kv = GW_TRY(settings.flag("unified")).value_or(false);
   job.llama.cpu_moe_layers = GW_TRY(settings.integer("cpu_moe")).value_or(0);
+  if (job.llama.cpu_moe_layers > kMostCount)
+    return fail(ErrorCode::bad_input, "cpu_moe: more layers than any model has");
   if (const auto mode = GW_TRY(settings.integer("mla")))
     job.llama.mla_mode = static_cast<int>(std::min<std::int64_t>(*mode, 99));
   if (settings.text("offload_layers").value_or("all") != "all")

@@ -15,6 +15,8 @@
 namespace gpuwright::scorer {
 namespace {
 
+constexpr std::int64_t kLargestSize = 1 << 24;
+
 struct Shape {
   std::optional<std::int64_t> params, layers, hidden, heads, kv_heads, kv_dim, head_dim, ffn, vocab;
   std::optional<std::int64_t> attn_layers, full_layers, swa_layers, swa_window, kv_lora_rank, rope_dim;
@@ -52,7 +54,11 @@ Result<Shape> read_shape(const Facts& arch) {
       {"gdn_k_heads", &shape.gdn_k_heads},
       {"gdn_v_heads", &shape.gdn_v_heads},
       {"gdn_head_dim", &shape.gdn_head_dim}};
-  for (const auto& [key, field] : fields) *field = GW_TRY(arch.integer(key));
+  for (const auto& [key, field] : fields) {
+    *field = GW_TRY(arch.integer(key));
+    if (key != "params" && *field && **field > kLargestSize)
+      return fail(ErrorCode::bad_input, fmt::format("{}: {} is larger than any model has", key, **field));
+  }
   shape.tied = GW_TRY(arch.flag("tied")).value_or(false);
   shape.attention = arch.text("attention").value_or("");
   shape.recurrent = arch.text("recurrent").value_or("");
