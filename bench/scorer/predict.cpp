@@ -10,11 +10,9 @@
 #include "fit/kv_cache.h"
 #include "fit/solve.h"
 #include "library.h"
-#include "model/config.h"
-#include "model/quantize.h"
 #include "reading.h"
-#include "resolve_model.h"
 #include "scenario.h"
+#include "subject.h"
 #include "vocabulary.h"
 
 namespace gpuwright::scorer {
@@ -28,81 +26,6 @@ Prediction from(const fit::Range& range) {
 
 std::string_view part_of(const Row& row) {
   return row.settings.text("part").value_or("");
-}
-
-// ---------------------------------------------------------------- the model of a line
-
-Need need_of(const Row& row) {
-  const std::string_view component = row.component;
-  if (component == "overhead") return Need::nothing;
-  if (component == "kv" || component == "kv-recurrent" || component == "recurrent") return Need::cache;
-  if ((component == "blocks" || component == "tokens") && row.settings.has("kv_budget")) return Need::cache;
-  if (component == "compute") return Need::graph;
-  return Need::weights;
-}
-
-// Names of the table that mean one of with_weight_format's, and the ones that no format can be told from.
-Result<std::string> weight_format(const Row& row) {
-  const auto quant = row.settings.text("quant");
-  if (!quant) return std::string(row.settings.text("precision").value_or(""));
-  const std::string text(*quant);
-  if (text == "bnb-4bit" || text == "torchao-nf4") return std::string("bnb-nf4");
-  if (text == "wna16-int4") return std::string("gptq-int4");
-  // Which packing is not told, but all that is common (GPTQ, AWQ, compressed-tensors) takes the same within 1 %.
-  if (text == "int4") return std::string("awq-int4");
-  if (text == "gguf") return fail(ErrorCode::unsupported, "\"gguf\" does not tell the weight format");
-  if (row.settings.text("mix") == "dynamic" || lower(text).starts_with("ud-"))
-    return fail(ErrorCode::unsupported,
-                fmt::format("the tensor mix of the dynamic quantisation {} is not told", printable(text)));
-  if (row.settings.text("mix") == "standard-2023") return text + "@2023";
-  // llama.cpp's choice of types changed over time: its build number tells which.
-  const auto engine = engine_of(row);
-  if (row.settings.text("mix") == "standard" && engine && engine->version.starts_with("b"))
-    return fmt::format("{}@{}", text, engine->version);
-  return text;
-}
-
-Result<model::Model> formatted(const Row& row, Need need, model::Model model) {
-  const auto format = weight_format(row);
-  const auto converted = format && !format->empty() ? model::with_weight_format(model, *format)
-                         : format                   ? Result<model::Model>(model)
-                                                    : Result<model::Model>(tl::unexpected(format.error()));
-  if (converted) return *converted;
-  // Caches and graphs do not depend on how the weights are stored.
-  if (need < Need::weights) return model;
-  return tl::unexpected(converted.error());
-}
-
-Result<ResolvedModel> model_of(const Row& row) {
-  const Need need = need_of(row);
-  auto resolved = resolve_model(row, need);
-  if (!resolved && need == Need::nothing) {
-    // What an engine holds outside its tensors hardly depends on the model: a small common one stands in.
-    return ResolvedModel{GW_TRY(model::model_of_size("1B")), {"the model is not told: a model of 1 B stands in"}};
-  }
-  if (!resolved) return resolved;
-  resolved->model = GW_TRY(formatted(row, need, std::move(resolved->model)));
-  return resolved;
-}
-
-Result<model::Model> asked_part(const Row& row, const model::Model& model) {
-  const std::string_view part = part_of(row);
-  if (part == "mtp-layer" || row.where == "draft") return prediction_layers(row, model);
-  if (part == "full-attention") return with_layers_of_kind(model, false);
-  if (part == "swa") return with_layers_of_kind(model, true);
-  if (part == "repeating-layers") return repeating_layers(model);
-  return model;
-}
-
-// A printed number of window cells tells the micro-batch that made it: cells = window + ubatch, padded.
-void take_window_cells(const Row& row, const model::Model& model, fit::Job& job) {
-  const auto cells = row.settings.integer("swa_cells");
-  if (!cells || !*cells || job.llama.ubatch) return;
-  for (const model::Layer& layer : model.layers)
-    if (layer.attention.kind == model::AttentionKind::sliding && **cells > layer.attention.window) {
-      job.llama.ubatch = **cells - layer.attention.window;
-      return;
-    }
 }
 
 // ---------------------------------------------------------------- one component each
@@ -295,7 +218,7 @@ Result<Answer> predict(const Row& row, const catalog::Catalog& catalog) {
   const model::Model model = GW_TRY(asked_part(row, resolved.model));
 
   const auto ask = [&](Scenario scenario) -> Result<Prediction> {
-    take_window_cells(row, resolved.model, scenario.job);
+    GW_TRY(adapt(row, resolved.model, scenario));
     // A budget that a log printed answers for blocks and tokens, never for itself.
     if (row.component == "budget") scenario.job.vllm.kv_budget.reset();
     return component({row, model, scenario});
@@ -315,7 +238,7 @@ Result<std::string> explain(const Row& row, const catalog::Catalog& catalog) {
   Scenario scenario = GW_TRY(scenario_of(row, catalog, End::middle));
   const ResolvedModel resolved = GW_TRY(model_of(row));
   const model::Model model = GW_TRY(asked_part(row, resolved.model));
-  take_window_cells(row, resolved.model, scenario.job);
+  GW_TRY(adapt(row, resolved.model, scenario));
   const fit::Estimate answer = GW_TRY(fit::estimate(model, scenario.job, scenario.targets));
   std::string text = fmt::format("{}: {} ({}), {} parameters, {}\n", row.id, model.name, model.family,
                                  in_billions(model.parameters()), model.weight_format);

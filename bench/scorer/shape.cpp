@@ -215,6 +215,7 @@ Result<model::Model> model_from_shape(const Row& row, Need need) {
   GW_TRY(window_layers(shape, model.layers));
   // Engines keep a window's cache apart only for families that they know to slide.
   if (shape.swa_layers) model.family = "gemma3";
+  if (shape.recurrent == "gdn") model.family = "qwen3next";
   GW_TRY(latent_layers(shape, model.layers));
   GW_TRY(recurrent_layers(shape, model.layers));
   return model;
