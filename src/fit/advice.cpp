@@ -15,6 +15,7 @@ namespace gpuwright::fit {
 namespace {
 
 struct Setup {
+  std::shared_ptr<const model::Model> original;  // as the user gave it: formats are converted from here
   std::shared_ptr<const model::Model> model;
   Job job;
   std::vector<Target> targets;
@@ -140,11 +141,11 @@ MaybeChange fewer_sequences(const Setup& setup) {
 }
 
 MaybeChange smaller_weights(const Setup& setup, std::string_view format, std::string_view what, std::string_view cost) {
-  auto model = model::with_weight_format(*setup.model, format);
+  auto model = model::with_weight_format(*setup.original, format);
   if (!model || model->weight_bytes() >= setup.model->weight_bytes()) return std::nullopt;
   return Change{std::string(what),
                 std::string(cost),
-                {std::make_shared<const model::Model>(std::move(*model)), setup.job, setup.targets}};
+                {setup.original, std::make_shared<const model::Model>(std::move(*model)), setup.job, setup.targets}};
 }
 
 MaybeChange eight_bit_weights(const Setup& setup) {
@@ -202,24 +203,45 @@ Bytes shortfall(const Estimate& estimate) {
   return worst;
 }
 
-// When no single change is enough: changes are piled up in the order of their cost until the job fits.
-std::optional<Advice> combination(const Setup& setup, const Estimate& now) {
-  Setup current = setup;
-  Bytes remaining = shortfall(now);
+struct Plan {
+  Setup setup;
+  Estimate estimate;
+  std::vector<Knob> knobs;
   std::vector<std::string> parts;
-  for (const Knob knob : kKnobs) {
-    const MaybeChange change = knob(current);
+};
+
+// Turns the knobs in order, passing over those that do not help at their turn, until the job fits.
+std::optional<Plan> turn(const Setup& start, const Estimate& now, const std::vector<Knob>& knobs) {
+  Plan plan{start, now, {}, {}};
+  for (const Knob knob : knobs) {
+    const MaybeChange change = knob(plan.setup);
     if (!change) continue;
-    const auto after = estimate(*change->setup.model, change->setup.job, change->setup.targets);
-    if (!after || shortfall(*after) >= remaining) continue;
-    current = change->setup;
-    remaining = shortfall(*after);
-    parts.push_back(change->what);
-    if (after->verdict() == Verdict::fits)
-      return Advice{fmt::format("together: {}", fmt::join(parts, "; ")), "the sum of the above",
-                    shortfall(now) - remaining, Verdict::fits};
+    auto after = estimate(*change->setup.model, change->setup.job, change->setup.targets);
+    if (!after || shortfall(*after) >= shortfall(plan.estimate)) continue;
+    plan.setup = change->setup;
+    plan.estimate = std::move(*after);
+    plan.knobs.push_back(knob);
+    plan.parts.push_back(change->what);
+    if (plan.estimate.verdict() == Verdict::fits) return plan;
   }
   return std::nullopt;
+}
+
+// When no single change is enough: changes are piled up in the order of their cost until the job fits, then each that
+// turns out not to be needed (Q8_0 when Q4_K_M follows) is taken away again.
+std::optional<Advice> combination(const Setup& setup, const Estimate& now) {
+  auto plan = turn(setup, now, {std::begin(kKnobs), std::end(kKnobs)});
+  if (!plan) return std::nullopt;
+  for (std::size_t i = 0; i < plan->knobs.size();) {
+    std::vector<Knob> fewer = plan->knobs;
+    fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+    if (auto shorter = turn(setup, now, fewer))
+      plan = std::move(shorter);
+    else
+      ++i;
+  }
+  return Advice{fmt::format("together: {}", fmt::join(plan->parts, "; ")), "the sum of the above",
+                shortfall(now) - shortfall(plan->estimate), Verdict::fits};
 }
 
 }  // namespace
@@ -228,7 +250,8 @@ std::vector<Advice> advise(const model::Model& model, const Job& job, const std:
   const auto now = estimate(model, job, targets);
   if (!now) return {};
   // The caller's model outlives this function: share it without owning it.
-  const Setup setup{std::shared_ptr<const model::Model>(&model, [](const model::Model*) {}), job, targets};
+  const std::shared_ptr<const model::Model> shared(&model, [](const model::Model*) {});
+  const Setup setup{shared, shared, job, targets};
   std::vector<Advice> advice;
   bool solved = false;
   for (const Knob knob : kKnobs) {
