@@ -211,7 +211,9 @@ tl::unexpected<Error> unknown_command(std::string_view name, const std::vector<C
   for (const Command& command : commands)
     if (!command.hidden) names.push_back(command.name);
   std::string hint = did_you_mean(name, names);
-  return usage(fmt::format("there is no command '{}'", name), hint.empty() ? help_hint(nullptr) : std::move(hint));
+  const std::string_view group = name.substr(0, name.find(' '));
+  if (hint.empty()) hint = group != name ? fmt::format("see 'gpuwright help {}'", group) : help_hint(nullptr);
+  return usage(fmt::format("there is no command '{}'", name), std::move(hint));
 }
 
 Result<Invocation> parse(const std::vector<std::string>& words, const std::vector<Command>& commands) {
