@@ -144,6 +144,7 @@ bool bears_name(const catalog::Accelerator& accelerator, std::string_view spaced
   std::string words;
   for (char c : lower(accelerator.name) + ' ' + lower(accelerator.id)) words += c == '-' ? ' ' : c;
   words = ' ' + words + ' ';
+  bool has_number = false;  // "RTX" alone names a series, not a card
   for (std::string_view word : split(spaced_name, ' ')) {
     if (word.ends_with("gb")) {
       const auto gigabytes = to_number(word.substr(0, word.size() - 2));
@@ -151,8 +152,9 @@ bool bears_name(const catalog::Accelerator& accelerator, std::string_view spaced
       if (gigabytes) continue;
     }
     if (words.find(fmt::format(" {} ", word)) == std::string::npos) return false;
+    has_number = has_number || word.find_first_of("0123456789") != std::string_view::npos;
   }
-  return true;
+  return has_number;
 }
 
 }  // namespace
