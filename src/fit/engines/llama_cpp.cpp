@@ -47,6 +47,10 @@ class LlamaEstimator {
     if (placement_.duplicated_head.count > 0)
       answer.notes.push_back(fmt::format("the output head is tied to the embedding: the GPU holds {} of it again",
                                          to_string(placement_.duplicated_head)));
+    const std::int64_t per_sequence = settings_.context / settings_.streams;
+    if (model_.context_length > 0 && per_sequence > pad_to(model_.context_length, 256))
+      answer.notes.push_back(fmt::format("{} tokens a sequence are more than the {} the model was trained on",
+                                         with_thousands(per_sequence), with_thousands(model_.context_length)));
     if (model_.vision && !job_.llama.projector)
       answer.notes.push_back("the vision tower (--mmproj) is not counted: name its bytes to include it");
     return answer;
@@ -65,8 +69,11 @@ class LlamaEstimator {
     plan.quantized_cache = model::traits(settings_.key_type).block_elements > 1;
     plan.layer_buffer = placement_.layer_buffer;
     plan.output_buffer = placement_.output_buffer;
-    const std::int64_t on_host = job_.llama.cpu_moe_layers;
-    plan.experts_on_host = [on_host](std::size_t layer) { return static_cast<std::int64_t>(layer) < on_host; };
+    if (job_.llama.cpu_moe_layers > 0) {
+      plan.host_experts = expert_weights(model_);
+      for (std::size_t il = 0; il < plan.host_experts.size(); ++il)
+        if (static_cast<std::int64_t>(il) >= job_.llama.cpu_moe_layers) plan.host_experts[il] = {};
+    }
     plan.devices = static_cast<int>(targets_.size());
     plan.copies = pipelined() ? 4 : 1;
     plan.half_mask = settings_.half_mask;
@@ -272,7 +279,8 @@ class LlamaCppModel : public EngineModel {
  public:
   Result<Estimate> estimate(const model::Model& model, const Job& job,
                             const std::vector<Target>& targets) const override {
-    if (model.kind == model::ModelKind::vision_encoder || model.kind == model::ModelKind::dual_encoder)
+    if (model.kind == model::ModelKind::vision_encoder || model.kind == model::ModelKind::dual_encoder ||
+        model.family == "whisper")
       return fail(ErrorCode::unsupported, fmt::format("{} runs no {} models", name_of(job.engine), model.architecture));
     LlamaSettings settings = GW_TRY(llama_settings(model, job));
     LlamaPlacement placement = GW_TRY(llama_placement(model, job, settings, targets));

@@ -21,9 +21,7 @@ class FeedForwardBuilder {
     fused_gate_up_ = has_fused_gate_up(il);
     const model::FeedForward& block = model_.layers[il].feed_forward;
     if (block.experts == 0) return dense(input, rows, block.width, block.gated);
-    offloaded_ = plan_.experts_on_host && plan_.experts_on_host(il) && graph_.buffer() != ComputeGraph::kHost
-                     ? expert_weights_of(il)
-                     : ExpertWeights{};
+    if (il < plan_.host_experts.size() && graph_.buffer() != ComputeGraph::kHost) offloaded_ = plan_.host_experts[il];
     Tensor out = experts(block, input, rows);
     if (block.shared_width > 0) {
       const Tensor shared = dense(input, rows, block.shared_width, block.gated);
@@ -35,28 +33,8 @@ class FeedForwardBuilder {
  private:
   // Experts whose weights stay on the host still run on the GPU for batches of 32 and more: each matrix is copied into
   // the compute buffer for its one operation (op_offload in ggml-backend.cpp). Biases are added on the host.
-  struct ExpertWeights {
-    std::int64_t up = 0, down = 0;
-    bool biased = false;
-  };
-
   bool has_fused_gate_up(std::size_t il) const {
     return plan_.fused_gate_up && model_.layers[il].feed_forward.experts == 0;
-  }
-
-  ExpertWeights expert_weights_of(std::size_t il) const {
-    ExpertWeights found;
-    std::int64_t up_and_gate = 0;
-    for (const model::Tensor& tensor : model_.tensors) {
-      if (tensor.role != model::TensorRole::expert || tensor.layer != static_cast<std::int32_t>(il)) continue;
-      const bool bias = contains(tensor.name, "bias") || tensor.rows == 1;
-      found.biased |= bias;
-      if (bias) continue;
-      const bool down = contains(tensor.name, "down") || contains(tensor.name, ".w2");
-      (down ? found.down : up_and_gate) += tensor.bytes.count;
-    }
-    found.up = model_.layers[il].feed_forward.gated ? up_and_gate / 2 : up_and_gate;
-    return found;
   }
 
   // One matrix of the experts applied to the tokens.
@@ -132,6 +110,22 @@ class FeedForwardBuilder {
 };
 
 }  // namespace
+
+std::vector<ExpertWeights> expert_weights(const model::Model& model) {
+  std::vector<ExpertWeights> layers(model.layers.size());
+  for (const model::Tensor& tensor : model.tensors) {
+    if (tensor.role != model::TensorRole::expert || tensor.layer < 0) continue;
+    const auto il = static_cast<std::size_t>(tensor.layer);
+    if (il >= layers.size()) continue;
+    const bool bias = contains(tensor.name, "bias") || tensor.rows == 1;
+    layers[il].biased |= bias;
+    const bool down = contains(tensor.name, "down") || contains(tensor.name, ".w2");
+    if (!bias) (down ? layers[il].down : layers[il].up) += tensor.bytes.count;
+  }
+  for (std::size_t il = 0; il < layers.size(); ++il)
+    if (model.layers[il].feed_forward.gated) layers[il].up /= 2;
+  return layers;
+}
 
 ComputeGraph::Tensor scaled_norm(ComputeGraph& graph, ComputeGraph::Tensor input, std::int64_t bytes,
                                  std::string_view name) {

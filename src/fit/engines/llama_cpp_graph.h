@@ -4,13 +4,20 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "fit/engines/llama_cpp_allocator.h"
 #include "model/model.h"
 
 namespace gpuwright::fit {
+
+// Routed experts of one layer: bytes of one matrix of them all.
+struct ExpertWeights {
+  std::int64_t up = 0;  // and of the gate, which is as large
+  std::int64_t down = 0;
+  bool biased = false;
+};
+std::vector<ExpertWeights> expert_weights(const model::Model& model);
 
 struct GraphPlan {
   std::int64_t tokens = 512;    // of the micro-batch
@@ -24,7 +31,7 @@ struct GraphPlan {
   // Where things run: buffers of ComputeGraph.
   std::vector<int> layer_buffer;  // of each layer
   int output_buffer = 1;
-  std::function<bool(std::size_t)> experts_on_host;
+  std::vector<ExpertWeights> host_experts;  // of each layer; zeros where they are on the layer's GPU; may be empty
   bool cache_on_host = false;
   int devices = 1;
   int copies = 1;

@@ -135,7 +135,8 @@ TEST(LlamaGraph, ExpertsOnTheHostWithBiases) {
   plan.full_cells = 32768;
   plan.swa_cells = 768;
   plan.both_embeddings = false;
-  plan.experts_on_host = [](std::size_t layer) { return layer < 12; };
+  plan.host_experts = expert_weights(oss);
+  plan.host_experts.resize(12);
   EXPECT_NEAR(mib(oss, plan, kDevice), 398.0, 0.99);
 }
 
@@ -153,7 +154,7 @@ TEST(LlamaGraph, ExpertsOnTheHostAreCopiedForTheirOperation) {
   GraphPlan plan;
   plan.sequences = 4;
   plan.full_cells = 100096;
-  plan.experts_on_host = [](std::size_t) { return true; };
+  plan.host_experts = expert_weights(coder);
   EXPECT_NEAR(mib(coder, plan, kDevice), 601.0, 0.99);
 }
 
