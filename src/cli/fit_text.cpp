@@ -107,7 +107,6 @@ void print_capacities(const fit::Estimate& estimate, const Console& console) {
 
 void print_advice(const fit::Estimate& estimate, const Console& console) {
   if (estimate.advice.empty()) return;
-  console.out << '\n';
   print_heading(console, "What to change, the cheapest first");
   for (const fit::Advice& advice : estimate.advice) {
     const std::string verdict =

@@ -189,12 +189,15 @@ MaybeChange twice_the_gpus(const Setup& setup) {
   return change;
 }
 
-// In the order of what they cost.
+// In the order of what they cost. From kFirstCostly on they cost much speed or another GPU.
 constexpr Knob kKnobs[] = {
     flash_attention,   smaller_prefill, take_more_of_the_card, fewer_scheduled, smaller_cache_type,
     eight_bit_weights, no_graphs,       fewer_sequences,       shorter_context, four_bit_weights,
     experts_on_host,   fewer_layers,    twice_the_gpus,
 };
+
+constexpr std::size_t kFirstCostly = 10;
+static_assert(kKnobs[kFirstCostly] == experts_on_host);
 
 // How far the worst GPU is from fitting: expected peak less what it may use.
 Bytes shortfall(const Estimate& estimate) {
@@ -227,15 +230,21 @@ std::optional<Plan> turn(const Setup& start, const Estimate& now, const std::vec
   return std::nullopt;
 }
 
-// When no single change is enough: changes are piled up in the order of their cost until the job fits, then each that
-// turns out not to be needed (Q8_0 when Q4_K_M follows) is taken away again.
+// When no single cheap change is enough: changes are piled up in the order of their cost until the job fits (the cheap
+// ones twice, because a context that cannot be short enough beside large weights can be beside small ones), then each
+// that the others do without (Q8_0 when Q4_K_M follows) is taken away again.
 std::optional<Advice> combination(const Setup& setup, const Estimate& now) {
-  auto plan = turn(setup, now, {std::begin(kKnobs), std::end(kKnobs)});
+  std::vector<Knob> knobs(std::begin(kKnobs), std::begin(kKnobs) + kFirstCostly);
+  knobs.insert(knobs.end(), std::begin(kKnobs), std::end(kKnobs));
+  auto plan = turn(setup, now, knobs);
   if (!plan) return std::nullopt;
   for (std::size_t i = 0; i < plan->knobs.size();) {
-    std::vector<Knob> fewer = plan->knobs;
-    fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
-    if (auto shorter = turn(setup, now, fewer))
+    const auto without = [i](auto list) {
+      list.erase(list.begin() + static_cast<std::ptrdiff_t>(i));
+      return list;
+    };
+    auto shorter = turn(setup, now, without(plan->knobs));
+    if (shorter && shorter->parts == without(plan->parts))
       plan = std::move(shorter);
     else
       ++i;
@@ -254,14 +263,14 @@ std::vector<Advice> advise(const model::Model& model, const Job& job, const std:
   const Setup setup{shared, shared, job, targets};
   std::vector<Advice> advice;
   bool solved = false;
-  for (const Knob knob : kKnobs) {
-    const MaybeChange change = knob(setup);
+  for (std::size_t i = 0; i < std::size(kKnobs); ++i) {
+    const MaybeChange change = kKnobs[i](setup);
     if (!change) continue;
     const auto after = estimate(*change->setup.model, change->setup.job, change->setup.targets);
     if (!after) continue;
     const Bytes saves = shortfall(*now) - shortfall(*after);
     if (saves <= Bytes{}) continue;
-    solved = solved || after->verdict() == Verdict::fits;
+    solved = solved || (i < kFirstCostly && after->verdict() == Verdict::fits);
     advice.push_back({change->what, change->cost, saves, after->verdict()});
   }
   if (!solved)

@@ -99,6 +99,7 @@ TEST(Advice, PilesChangesUpWhenOneIsNotEnough) {
   const model::Model model = *model::preset("llama-3.1-70b");
   const auto advice = advise(model, llama_job(131072), {gpu(44)});
   ASSERT_FALSE(advice.empty());
+  EXPECT_EQ(advice.back().change.rfind("together: ", 0), 0u) << advice.back().change;
   EXPECT_EQ(advice.back().verdict_after, Verdict::fits) << advice.back().change;
 }
 
