@@ -7,8 +7,8 @@
 //                (embeddings, block input, residual, normed input); on a GPU that does not hold the embeddings, three
 //   first logits prompts whose logits are all computed (before 4.45): vocabulary x tokens x (2 + 4) B
 //   decode end   weights + the full cache + one layer's old keys while torch.cat makes the new ones + sampling
-// Before DynamicCache (4.36), and in models that bring their own code, the whole old cache lives until the step ends:
-// decode then needs the cache twice.
+// Until generate() held a DynamicCache itself (4.42), and in models that bring their own code, the whole old cache
+// lives until the step ends: decode then needs the cache twice.
 //
 // Whether the prompt goes through in one piece is the caller's choice since prefill_chunk_size exists. A job that
 // names neither a version nor a chunk gets both ends as its range.
@@ -29,15 +29,24 @@ using model::Model;
 Result<Instant> TransformersRank::load() const {
   Instant load{"load", persistent(), "load a quantised checkpoint, or quantize while loading (BitsAndBytesConfig)"};
   if (!litgpt_) dequantized(load, 0);
+  const Bytes head = head_while_loading();
+  if (head > Bytes{} && stage_.last)
+    load.components.push_back({ComponentKind::weights,
+                               Meter::allocated,
+                               {},
+                               head,
+                               head,
+                               "the head stored beside tied embeddings, until it is tied",
+                               "Qwen2.5 speed table: 0.5B AWQ with one token, 0.68 GB"});
   if (!litgpt_ || !stage_.last || quantized_head_saving(model_) == Bytes{}) return load;
   const Constant each = GW_TRY(constant(Engine::transformers, "litgpt_head_bytes_per_weight", job_.engine_version));
-  const auto head = static_cast<double>(model_.vocabulary * model_.hidden);
+  const auto weights = static_cast<double>(model_.vocabulary * model_.hidden);
   load.components.push_back(Component::exact(ComponentKind::kv_cache, Meter::tensor, cache_at(tokens_.cached, true),
                                              "allocated for the whole request before the first token",
                                              "litgpt generate/base.py"));
   load.components.push_back(ranged(
       ComponentKind::compute_buffer, Meter::allocated,
-      {each.low * head, each.expected * head, each.high * head, each.source},
+      {each.low * weights, each.expected * weights, each.high * weights, each.source},
       fmt::format("quantised head written out: {} x {} x {:.0f} B", model_.vocabulary, model_.hidden, each.expected)));
   return load;
 }
@@ -63,6 +72,10 @@ Instant TransformersRank::prefill() const {
 Result<Instant> TransformersRank::first_logits() const {
   Instant first{"first logits", persistent(), "transformers 4.45 or newer, or a smaller batch"};
   first.components.push_back(cache(tokens_.prompt, false));
+  const auto hidden = static_cast<double>(model_.hidden * tokens_.prompt * tokens_.sequences) * element_;
+  first.components.push_back(ranged(ComponentKind::activations, Meter::allocated, hidden, hidden, 3 * hidden,
+                                    fmt::format("last hidden states: {} x {} tokens", model_.hidden, tokens_.prompt),
+                                    "transformers modeling_*.py"));
   first.components.push_back(GW_TRY(logits(tokens_.prompt)));
   return first;
 }

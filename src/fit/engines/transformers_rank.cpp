@@ -19,6 +19,7 @@ using model::Model;
 
 constexpr std::int64_t kMib = 1 << 20;
 constexpr std::int64_t kSmallestChunk = 1024;
+constexpr std::int64_t kUsualPositions = 32768;
 constexpr std::int64_t kGptqUnpackFrom = 128;  // AutoGPTQ kernel_switch_threshold
 constexpr std::string_view kModels = "transformers modeling_*.py";
 constexpr std::string_view kAllocator = "c10/cuda/CUDACachingAllocator.cpp: a rest of up to 1 MiB is not split off";
@@ -70,11 +71,31 @@ Bytes quantized_head_saving(const Model& model) {
   return saving;
 }
 
+// AutoAWQ loads the stored head of a tied model before tying it to the embeddings: one matrix more while loading.
+Bytes TransformersRank::head_while_loading() const {
+  if (!model_.tied_embeddings || litgpt_ || !model_.weight_format.starts_with("awq")) return {};
+  return bytes_of(model_, model::TensorRole::token_embedding);
+}
+
 Bytes TransformersRank::untied_fp8_head() const {
   if (!model_.tied_embeddings || litgpt_) return {};
   const bool fp8 = std::any_of(model_.tensors.begin(), model_.tensors.end(),
                                [](const model::Tensor& tensor) { return tensor.dtype == Dtype::f8_e4m3; });
   return fp8 ? bytes_of(model_, model::TensorRole::token_embedding) : Bytes{};
+}
+
+// Checkpoints of one model declare different lengths (instruct ones often 32,768), so the expected length is bounded.
+std::optional<Component> TransformersRank::rotary_tables() const {
+  if (litgpt_ || own_code_ || since("4.45")) return std::nullopt;
+  double width = 0;
+  for (std::size_t i = 0; i < model_.layers.size(); ++i)
+    if (holds(i)) width += 2 * static_cast<double>(model_.layers[i].attention.key_dim) * element_;
+  const double all = width * static_cast<double>(model_.context_length);
+  const double usual = width * static_cast<double>(std::min(model_.context_length, kUsualPositions));
+  const bool dropped = model_.family == "llama" && since("4.41");
+  return ranged(ComponentKind::compute_buffer, Meter::allocated, 0, dropped ? 0 : usual, std::min(all, 2 * usual),
+                "cosines and sines of every position, in every block",
+                "transformers before 4.45: RotaryEmbedding of each attention layer, cos_cached");
 }
 
 std::vector<Component> TransformersRank::persistent() const {
@@ -96,6 +117,7 @@ std::vector<Component> TransformersRank::persistent() const {
                                    own_head,
                                    "the output head, stored with FP8 checkpoints and not tied when they load",
                                    "Qwen3 speed table: Qwen3-4B-FP8 takes one embedding matrix more than its linears"});
+  if (const auto tables = rotary_tables()) components.push_back(*tables);
   // Since 4.50 one warm-up allocation of the whole size leaves a segment from which tensors are cut exactly.
   const bool warmed_up = !litgpt_ && since("4.50");
   const auto slack = static_cast<double>((stage_.weights_rounded - stage_.weights).count);
@@ -253,12 +275,12 @@ void TransformersRank::dequantized(Instant& instant, std::int64_t tokens) const 
 
 Result<Component> TransformersRank::logits(std::int64_t positions) const {
   const auto count = static_cast<double>(model_.vocabulary * tokens_.sequences * positions);
-  if (positions > 1)
-    return ranged(
-        ComponentKind::logits, Meter::allocated, count * 2, count * (own_code_ ? 2 : element_ + 4),
-        count * (element_ + 8),
-        fmt::format("{} x {} positions, every position's logits", model_.vocabulary, positions * tokens_.sequences),
-        "transformers before 4.45 and models with their own code");
+  if (positions > 1) {
+    const double each = own_code_ || since("4.45") ? element_ : element_ + 4;
+    return ranged(ComponentKind::logits, Meter::allocated, 0.97 * each * count, each * count, 1.05 * each * count,
+                  fmt::format("{} x {} positions x {:.0f} B", model_.vocabulary, positions * tokens_.sequences, each),
+                  "before 4.45 forward() computes every position's logits and their fp32 copy");
+  }
   const Constant each = GW_TRY(constant(Engine::transformers, "sampling_bytes_per_logit", job_.engine_version));
   return ranged(ComponentKind::logits, Meter::allocated,
                 {each.low * count, each.expected * count, each.high * count, each.source},
@@ -267,6 +289,14 @@ Result<Component> TransformersRank::logits(std::int64_t positions) const {
 
 // What growing the cache by torch.cat costs: one layer's old keys beside its new ones, and up to 1 MiB of every larger
 // tensor that the allocator does not split off. A tuple cache keeps all of the old one.
+bool TransformersRank::tuple_cache() const {
+  if (litgpt_) return false;
+  constexpr std::array<std::string_view, 9> kLater = {"gpt2",  "gptj", "gptneox", "gpt_neox",   "falcon",
+                                                      "bloom", "opt",  "mpt",     "gpt_bigcode"};
+  const bool later = std::find(kLater.begin(), kLater.end(), model_.family) != kLater.end();
+  return own_code_ || !since("4.42") || (later && !since("4.50"));
+}
+
 Component TransformersRank::growing_cache() const {
   double one_layer = 0, slack = 0;
   for (std::size_t i = 0; i < model_.layers.size(); ++i) {
@@ -276,11 +306,11 @@ Component TransformersRank::growing_cache() const {
     if (half > static_cast<double>(kMib)) slack += 2 * static_cast<double>(kMib);
   }
   if (litgpt_) one_layer = slack = 0;
-  if (own_code_ || (!since("4.36") && !litgpt_)) {
+  if (tuple_cache()) {
     const auto all = static_cast<double>(cache_at(tokens_.cached, true).count);
     return ranged(ComponentKind::kv_cache, Meter::allocated, 0.97 * all, all + slack, 1.5 * all + 4 * slack,
                   "the old cache lives until the step ends: the cache once more",
-                  "transformers before 4.36, models with their own code: past_key_values is a tuple");
+                  "transformers before 4.42, models with their own code: generate() holds the old tuple");
   }
   return ranged(ComponentKind::allocator, Meter::allocated, 0, std::min(one_layer, 16.0 * kMib) + slack / 2,
                 one_layer + slack, "one layer's old keys beside the new ones, and unsplit rests of cache tensors",
@@ -288,6 +318,9 @@ Component TransformersRank::growing_cache() const {
 }
 
 Status TransformersRank::finish(Instant& instant) const {
+  const Constant small = GW_TRY(constant(Engine::transformers, "small_buffers_bytes", job_.engine_version));
+  instant.components.push_back(
+      ranged(ComponentKind::allocator, Meter::allocated, small, "masks, positions, sampling state, Lt workspaces"));
   const Bytes allocated = instant.total(Meter::allocated).expected;
   const Constant slack = GW_TRY(constant(Engine::transformers, "allocator_slack_share", job_.engine_version));
   const auto base = static_cast<double>(allocated.count);

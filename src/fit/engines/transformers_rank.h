@@ -29,7 +29,9 @@ class TransformersRank {
   Result<Instant> decode_end() const;
 
   std::vector<Component> persistent() const;
+  std::optional<Component> rotary_tables() const;
   Bytes untied_fp8_head() const;
+  Bytes head_while_loading() const;
   Bytes cache_of(const model::Layer& layer, std::int64_t tokens) const;
   Bytes cache_at(std::int64_t tokens, bool decoding) const;
   Component cache(std::int64_t tokens, bool decoding) const;
@@ -39,6 +41,7 @@ class TransformersRank {
   void attention_scores(Instant& instant, std::int64_t tokens) const;
   void dequantized(Instant& instant, std::int64_t tokens) const;
   Result<Component> logits(std::int64_t positions) const;
+  bool tuple_cache() const;
   Component growing_cache() const;
   Status finish(Instant& instant) const;
 

@@ -115,7 +115,7 @@ void Rank::add_weights(Instant& instant) const {
       fmt::format("tensors of blocks {}-{}{}; norms and routers whole", rank_.layers.first, rank_.layers.last, share),
       "vllm/model_executor/layers/linear.py, vocab_parallel_embedding.py"));
   const Bytes extra = weights.rounding + weights.rotary;
-  instant.components.push_back({ComponentKind::weights, Meter::allocated, weights.rotary / 2, extra,
+  instant.components.push_back({ComponentKind::weights, Meter::allocated, weights.rotary / 4, extra,
                                 extra + weights.tensors.scaled(0.004),
                                 fmt::format("merged matrices rounded to 2 MiB: {}, rotary tables {}",
                                             to_string(weights.rounding), to_string(weights.rotary)),
