@@ -166,6 +166,15 @@ Result<Prediction> largest_context(const Question& question) {
   return Prediction{strict.value, expected.value, expected.value + ahead};
 }
 
+Result<Prediction> total(const Question& question) {
+  const fit::Estimate answer = GW_TRY(estimate(question));
+  if (question.row.where != "host")
+    return from(GW_TRY(read_gpus(question.row, answer, GW_TRY(total_seen_by(question.row.meter)))));
+  fit::Range sum;
+  for (const fit::Component& part : answer.host) sum = sum + fit::Range{part.low, part.expected, part.high};
+  return from(sum);
+}
+
 Result<Prediction> component(const Question& question) {
   const std::string_view name = question.row.component;
   if (name == "weights") return weights(question);
@@ -178,10 +187,7 @@ Result<Prediction> component(const Question& question) {
   if (name == "blocks") return capacity(question, "kv_cache_blocks");
   if (name == "tokens") return capacity(question, "kv_cache_tokens");
   if (name == "max-context") return largest_context(question);
-  if (name == "total-peak") {
-    const fit::Estimate answer = GW_TRY(estimate(question));
-    return from(GW_TRY(read_gpus(question.row, answer, GW_TRY(total_seen_by(question.row.meter)))));
-  }
+  if (name == "total-peak") return total(question);
   return fail(ErrorCode::unsupported, fmt::format("the component \"{}\" is not predicted", name));
 }
 

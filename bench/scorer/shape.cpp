@@ -126,7 +126,8 @@ Json llama_config(const Shape& shape) {
   config.set("num_attention_heads", heads);
   config.set("num_key_value_heads", kv_heads);
   config.set("head_dim", head_dim);
-  config.set("intermediate_size", shape.ffn.value_or(4 * hidden));
+  // Where it is not told: two thirds of 4 x hidden in multiples of 256, as in the first Llamas (arXiv 2302.13971).
+  config.set("intermediate_size", shape.ffn.value_or(pad_to(8 * hidden / 3, 256)));
   config.set("vocab_size", shape.vocab.value_or(32000));
   config.set("tie_word_embeddings", shape.tied);
   config.set("max_position_embeddings", std::int64_t{1} << 24);
