@@ -171,8 +171,46 @@ class LlamaEstimator {
                  kWeightSource);
   }
 
+  // Matrices that stay on the host are still multiplied on the first GPU for batches of 32 tokens and more: the matrix
+  // is copied into the compute buffer beside its input and output (op_offload in ggml-backend.cpp).
+  struct HostOperation {
+    Bytes bytes;
+    std::string formula;
+  };
+  HostOperation largest_host_operation() const {
+    constexpr std::int64_t kOffloadBatch = 32;
+    HostOperation largest;
+    if (settings_.ubatch < kOffloadBatch) return largest;
+    for (const model::Tensor& tensor : model_.tensors) {
+      if (!multiplied_from_host(tensor)) continue;
+      const std::int64_t used = tensor.role == model::TensorRole::expert ? experts_used(tensor.layer) : 1;
+      const Bytes flow{4 * settings_.ubatch * (tensor.columns + used * tensor.rows)};
+      if (tensor.bytes + flow <= largest.bytes) continue;
+      largest = {tensor.bytes + flow, fmt::format("copy of {} ({}) + its input and output ({})", tensor.name,
+                                                  to_string(tensor.bytes), to_string(flow))};
+    }
+    return largest;
+  }
+
+  bool multiplied_from_host(const model::Tensor& tensor) const {
+    using model::TensorRole;
+    if (tensor.rows <= 1) return false;
+    if (tensor.role == TensorRole::output_head) return placement_.output_buffer == 0;
+    const bool known = tensor.layer >= 0 && static_cast<std::size_t>(tensor.layer) < placement_.layer_buffer.size();
+    if (!known || placement_.layer_buffer[static_cast<std::size_t>(tensor.layer)] != 0) return false;
+    return tensor.role == TensorRole::attention || tensor.role == TensorRole::feed_forward ||
+           tensor.role == TensorRole::expert || tensor.role == TensorRole::shared_expert;
+  }
+
+  std::int64_t experts_used(std::int32_t layer) const {
+    return std::max<std::int64_t>(1, model_.layers[static_cast<std::size_t>(layer)].feed_forward.experts_per_token);
+  }
+
   Component compute_of(int buffer) const {
     const ComputeGraph::Reserved& reserved = graph_[static_cast<std::size_t>(buffer)];
+    const HostOperation offloaded = buffer == 1 ? largest_host_operation() : HostOperation{};
+    if (offloaded.bytes.count > reserved.bytes)
+      return whole(ComponentKind::compute_buffer, offloaded.bytes, offloaded.formula, kGraphSource);
     return whole(ComponentKind::compute_buffer, Bytes{reserved.bytes}, reserved.live, kGraphSource);
   }
 

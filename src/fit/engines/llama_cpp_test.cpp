@@ -231,6 +231,16 @@ TEST(LlamaPlacement, LayersAreCountedFromTheEnd) {
   EXPECT_EQ(some.host.front().expected, Bytes::from_mib(50 + 60 + 70));
 }
 
+// The compute buffer does not shrink when layers stay on the host (ggml-org/llama.cpp#27953): the head is copied to the
+// GPU for its product. Here 70 MiB, and 512 tokens x (1,024 + 1,024) x 4 B.
+TEST(LlamaPlacement, MatricesOnTheHostAreCopiedForLargeBatches) {
+  Job job = job_of(512);
+  job.llama.gpu_layers = 4;
+  EXPECT_EQ(mib(weighted(false), job, ComponentKind::compute_buffer), 74);
+  job.llama.ubatch = 16;
+  EXPECT_LT(mib(weighted(false), job, ComponentKind::compute_buffer), 4);
+}
+
 TEST(LlamaPlacement, ExpertsOfTheFirstLayersCanStay) {
   Job job = job_of(512);
   job.llama.cpu_moe_layers = 5;
