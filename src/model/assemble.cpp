@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <thread>
 
 #include "base/text.h"
 #include "model/config.h"
@@ -16,19 +17,29 @@ namespace {
 constexpr double kWorthANote = 0.01;
 constexpr double kAbsurdFactor = 3.0;
 
+void place(StoredTensor& source, Tensor& tensor) {
+  const TensorPlace place = place_of(source.name);
+  tensor.name = std::move(source.name);
+  tensor.role = place.role;
+  tensor.layer = place.layer;
+  tensor.dtype = source.dtype;
+  tensor.rows = source.rows;
+  tensor.columns = source.columns;
+  tensor.bytes = source.bytes;
+}
+
+// Large models by two threads: a name is read at a time, and there may be 100,000.
 std::vector<Tensor> placed(std::vector<StoredTensor> stored) {
-  std::vector<Tensor> tensors;
-  tensors.reserve(stored.size());
-  for (StoredTensor& source : stored) {
-    Tensor& tensor = tensors.emplace_back();
-    const TensorPlace place = place_of(source.name);
-    tensor.name = std::move(source.name);
-    tensor.role = place.role;
-    tensor.layer = place.layer;
-    tensor.dtype = source.dtype;
-    tensor.rows = source.rows;
-    tensor.columns = source.columns;
-    tensor.bytes = source.bytes;
+  constexpr std::size_t kWorthAThread = 20'000;
+  std::vector<Tensor> tensors(stored.size());
+  const auto place_range = [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) place(stored[i], tensors[i]);
+  };
+  const std::size_t half = stored.size() < kWorthAThread ? 0 : stored.size() / 2;
+  {
+    std::jthread helper;
+    if (half > 0) helper = std::jthread([&] { place_range(0, half); });
+    place_range(half, stored.size());
   }
   return tensors;
 }

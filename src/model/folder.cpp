@@ -93,7 +93,8 @@ Result<Model> load_folder(const ModelFiles& files, const LoadOptions& options) {
   const std::vector<std::string> names = GW_TRY(files.list());
   const WeightsChoice choice = GW_TRY(choose_weights(names, options.variant, files.name()));
   if (options.progress && !choice.files.empty()) options.progress(choice.files.front());
-  if (choice.kind == WeightsKind::gguf) return load_file_of(files, choice.files.front(), options);
+  if (choice.kind == WeightsKind::gguf || choice.kind == WeightsKind::onnx)
+    return load_file_of(files, choice.files.front(), options);
 
   const std::optional<Json> config = GW_TRY(read_config(files));
   switch (choice.kind) {

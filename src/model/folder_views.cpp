@@ -98,6 +98,7 @@ Result<Model> load_file_of(const ModelFiles& folder, const std::string& file, co
   if (ends_with_any(ending, {".bin", ".pt", ".pth", ".ckpt"})) return load_pickle(folder, file, options);
 
   const auto source = GW_TRY(folder.open(file));
+  if (ending.ends_with(".onnx")) return read_onnx(*source, &folder, options);
   std::array<char, 4> magic{};
   GW_TRY(source->read_at(0, std::as_writable_bytes(std::span(magic))));
   if (ending.ends_with(".gguf") || std::string_view(magic.data(), magic.size()) == "GGUF")

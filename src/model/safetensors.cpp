@@ -19,6 +19,7 @@ namespace {
 namespace ondemand = simdjson::ondemand;
 
 constexpr std::int64_t kLengthField = 8;
+constexpr std::size_t kBytesATensor = 120;  // of a header, about; for reserving only
 
 struct Format {
   std::string_view name;
@@ -82,7 +83,8 @@ class Header {
   Header(const ByteSource& file, const std::vector<char>& text, std::int64_t length)
       : file_(file), text_(text.data()), length_(length) {}
 
-  Status read(ondemand::parser& parser, NameTable& names, std::vector<Extent>& extents,
+  // `names` is null when somebody else looks for duplicates.
+  Status read(ondemand::parser& parser, NameTable* names, std::vector<Extent>& extents,
               std::vector<StoredTensor>& tensors) {
     ondemand::document document;
     ondemand::object entries;
@@ -111,13 +113,13 @@ class Header {
     return broken(fmt::format("tensor \"{}\": {}", tensor.substr(0, 200), what));
   }
 
-  Status read_entry(ondemand::field& field, NameTable& names, std::vector<Extent>& extents,
+  Status read_entry(ondemand::field& field, NameTable* names, std::vector<Extent>& extents,
                     std::vector<StoredTensor>& tensors) {
     at_ = kLengthField + (field.key().raw() - text_);
     std::string_view name;
     if (const auto error = field.unescaped_key().get(name)) return broken(simdjson::error_message(error));
     if (name.size() > kMaxTensorName) return wrong(name, fmt::format("a name of {} bytes", name.size()));
-    if (!names.insert(name).added) return wrong(name, "the name comes twice");
+    if (names != nullptr && !names->insert(name).added) return wrong(name, "the name comes twice");
     ondemand::object object;
     if (field.value().get_object().get(object)) return wrong(name, "its description is not an object");
     if (name == "__metadata__") return skim_metadata(object);
@@ -270,7 +272,7 @@ SafetensorsScanner::SafetensorsScanner() : state_(std::make_unique<State>()) {}
 SafetensorsScanner::~SafetensorsScanner() = default;
 SafetensorsScanner::SafetensorsScanner(SafetensorsScanner&&) noexcept = default;
 
-Result<Bytes> SafetensorsScanner::scan(const ByteSource& file, std::vector<StoredTensor>& tensors) {
+Result<Bytes> SafetensorsScanner::scan(const ByteSource& file, std::vector<StoredTensor>& tensors, Names names) {
   const std::int64_t length = GW_TRY(read_header_length(file));
   std::vector<char>& text = state_->text;
   text.resize(static_cast<std::size_t>(length) + simdjson::SIMDJSON_PADDING);
@@ -281,8 +283,10 @@ Result<Bytes> SafetensorsScanner::scan(const ByteSource& file, std::vector<Store
                    "the file ends inside its header");
   std::fill(text.end() - simdjson::SIMDJSON_PADDING, text.end(), '\0');
   state_->names.clear();
+  tensors.reserve(tensors.size() + static_cast<std::size_t>(length) / kBytesATensor);
   state_->extents.clear();
-  GW_TRY(Header(file, text, length).read(state_->parser, state_->names, state_->extents, tensors));
+  GW_TRY(Header(file, text, length)
+             .read(state_->parser, names == Names::must_differ ? &state_->names : nullptr, state_->extents, tensors));
   GW_TRY(check_tiling(file, state_->extents, tensors, kLengthField + length));
   return Bytes{kLengthField + length};
 }

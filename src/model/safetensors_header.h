@@ -24,7 +24,8 @@ class SafetensorsScanner {
 
   // Appends the file's tensors in the order of its header and gives the bytes of the header with its length field.
   // bad_input names the file and the byte for everything that the format forbids.
-  Result<Bytes> scan(const ByteSource& file, std::vector<StoredTensor>& tensors);
+  enum class Names { must_differ, checked_by_caller };
+  Result<Bytes> scan(const ByteSource& file, std::vector<StoredTensor>& tensors, Names names = Names::must_differ);
 
  private:
   struct State;

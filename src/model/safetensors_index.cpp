@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <iterator>
 #include <map>
 #include <thread>
@@ -22,9 +23,20 @@ namespace ondemand = simdjson::ondemand;
 constexpr std::int64_t kMaxIndexBytes = 256 << 20;
 constexpr std::size_t kMaxShards = 10'000;
 
+// The text of a JSON string up to its closing quote, where it holds no escapes: a view of the document itself.
+std::optional<std::string_view> plain_text(const char* begin, const char* limit) {
+  const auto* quote = static_cast<const char*>(std::memchr(begin, '"', static_cast<std::size_t>(limit - begin)));
+  if (quote == nullptr) return std::nullopt;
+  const std::string_view text(begin, static_cast<std::size_t>(quote - begin));
+  if (text.find('\\') != std::string_view::npos) return std::nullopt;
+  return text;
+}
+
 struct Index {
   std::string name;
-  ondemand::parser parser;  // owns the text of the names
+  std::unique_ptr<char[]> text;  // the names are views of it
+  const char* end = nullptr;
+  ondemand::parser parser;  // owns the names that had escapes
   NameTable names;
   std::vector<std::uint16_t> shard_of;  // by number of the name
   std::vector<std::string> shards;      // in the order of their first mention
@@ -70,15 +82,19 @@ Status read_weight_map(ondemand::object& entries, Index& index) {
   for (auto entry : entries) {
     ondemand::field field;
     if (const auto error = std::move(entry).get(field)) return index.wrong(simdjson::error_message(error));
-    std::string_view tensor;
-    std::string_view shard;
-    if (field.unescaped_key().get(tensor)) return index.wrong("weight_map holds a name that is not valid");
-    if (tensor.size() > kMaxTensorName) return index.wrong("weight_map holds a tensor name that is too long");
-    if (field.value().get_string().get(shard))
-      return index.wrong(fmt::format("weight_map: the shard of \"{}\" is not a string", tensor.substr(0, 200)));
-    if (!index.names.insert(tensor).added)
-      return index.wrong(fmt::format("weight_map names tensor \"{}\" twice", tensor.substr(0, 200)));
-    index.shard_of.push_back(GW_TRY(shards.number(shard)));
+    auto tensor = plain_text(field.key().raw(), index.end);
+    if (std::string_view text; !tensor && !field.unescaped_key().get(text)) tensor = text;
+    if (!tensor) return index.wrong("weight_map holds a name that is not valid");
+    if (tensor->size() > kMaxTensorName) return index.wrong("weight_map holds a tensor name that is too long");
+    ondemand::raw_json_string value;
+    if (field.value().get_raw_json_string().get(value))
+      return index.wrong(fmt::format("weight_map: the shard of \"{}\" is not a string", tensor->substr(0, 200)));
+    const auto shard = plain_text(value.raw(), index.end);
+    if (!shard)
+      return index.wrong(fmt::format("weight_map: the shard of \"{}\" is no plain file name", tensor->substr(0, 200)));
+    if (!index.names.insert(*tensor).added)
+      return index.wrong(fmt::format("weight_map names tensor \"{}\" twice", tensor->substr(0, 200)));
+    index.shard_of.push_back(GW_TRY(shards.number(*shard)));
   }
   return {};
 }
@@ -102,11 +118,15 @@ Status read_index(const ByteSource& file, Index& index) {
     return index.wrong(
         fmt::format("an index of {} bytes, more than the {} that are read", file.size(), kMaxIndexBytes));
   const auto length = static_cast<std::size_t>(std::max<std::int64_t>(file.size(), 0));
-  std::vector<char> text(length + simdjson::SIMDJSON_PADDING);
-  const std::size_t got = GW_TRY(file.read_at(0, std::as_writable_bytes(std::span(text).first(length))));
+  const std::size_t capacity = length + simdjson::SIMDJSON_PADDING;
+  index.text = std::make_unique_for_overwrite<char[]>(capacity);
+  const std::size_t got = GW_TRY(file.read_at(0, std::as_writable_bytes(std::span(index.text.get(), length))));
+  std::memset(index.text.get() + got, 0, capacity - got);
+  index.end = index.text.get() + got;
+  index.names.reserve(length / 90);  // bytes an entry takes, about
   ondemand::document document;
   ondemand::object root;
-  if (index.parser.iterate(text.data(), got, text.size()).get(document) || document.get_object().get(root))
+  if (index.parser.iterate(index.text.get(), got, capacity).get(document) || document.get_object().get(root))
     return index.wrong("not a JSON object", "this should be a file like model.safetensors.index.json");
   bool has_map = false;
   for (auto entry : root) {
@@ -134,6 +154,14 @@ struct Shard {
   std::optional<Error> error;
 };
 
+// Indexes and headers are both sorted by name (headers within each dtype): the next tensor of a shard is mostly one or
+// two entries after the one before, which is found without the table and its cache misses.
+std::optional<std::uint32_t> number_near(const NameTable& names, std::string_view name, std::uint32_t near) {
+  for (std::uint32_t next = near + 1; next <= near + 2 && next < names.size(); ++next)
+    if (names.name(next) == name) return next;
+  return names.find(name);
+}
+
 Status read_shard(const ModelFiles& folder, const Index& index, std::size_t number, SafetensorsScanner& scanner,
                   Shard& shard, std::vector<char>& seen) {
   const std::string& name = index.shards[number];
@@ -144,14 +172,18 @@ Status read_shard(const ModelFiles& folder, const Index& index, std::size_t numb
   }
   const auto file = GW_TRY(std::move(opened));
   shard.file_bytes = {file->size()};
-  shard.header_bytes = GW_TRY(scanner.scan(*file, shard.tensors));
+  shard.header_bytes = GW_TRY(scanner.scan(*file, shard.tensors, SafetensorsScanner::Names::checked_by_caller));
+  std::uint32_t near = 0;
   for (const StoredTensor& tensor : shard.tensors) {
-    const auto known = index.names.find(tensor.name);
+    const auto known = number_near(index.names, tensor.name, near);
     if (!known || index.shard_of[*known] != number)
       return fail_at(ErrorCode::bad_input, {file->name(), std::nullopt, std::nullopt},
                      fmt::format("tensor \"{}\" is in this shard, but {} says {}", tensor.name, index.name,
                                  known ? index.shards[index.shard_of[*known]] : "nothing of it"));
-    seen[*known] = 1;  // each number belongs to one shard, so to one thread
+    near = *known;
+    if (seen[near]++ != 0)  // each number belongs to one shard, so to one thread
+      return fail_at(ErrorCode::bad_input, {file->name(), std::nullopt, std::nullopt},
+                     fmt::format("damaged safetensors header: tensor \"{}\": the name comes twice", tensor.name));
   }
   return {};
 }
@@ -196,14 +228,13 @@ Result<WeightsFile> read_safetensors_index(const ModelFiles& folder, const std::
                                    index.names.name(number).substr(0, 200), index.shards[index.shard_of[number]]));
   }
   result.tensors.reserve(index.names.size());
-  Bytes tensor_bytes;
   for (Shard& shard : shards) {
     result.header_bytes += shard.header_bytes;
     result.file_bytes += shard.file_bytes;
     std::move(shard.tensors.begin(), shard.tensors.end(), std::back_inserter(result.tensors));
     std::vector<StoredTensor>().swap(shard.tensors);
   }
-  tensor_bytes = result.file_bytes - result.header_bytes;
+  const Bytes tensor_bytes = result.file_bytes - result.header_bytes;
   if (index.total_size && *index.total_size != tensor_bytes.count)
     result.notes.push_back(fmt::format("{} says the tensors take {} bytes, the shards hold {}", index_name,
                                        *index.total_size, tensor_bytes.count));

@@ -311,11 +311,20 @@ constexpr Word kWords[] = {
 constexpr std::size_t kSlots = 1024;
 static_assert(std::size(kWords) * 2 < kSlots);
 
+// Of the length, the first and the last four characters: words differ there, and names are read by the million.
 constexpr std::size_t slot_of(std::string_view text) {
-  std::uint32_t hash = 2166136261u ^ static_cast<std::uint32_t>(text.size());
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
-  return (hash ^ hash >> 15) % kSlots;
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
+  const std::size_t count = text.size() < 4 ? text.size() : 4;
+  for (std::size_t i = 0; i < count; ++i) {
+    first = first << 8 | static_cast<unsigned char>(text[i]);
+    last = last << 8 | static_cast<unsigned char>(text[text.size() - 1 - i]);
+  }
+  const std::uint64_t mixed =
+      (std::uint64_t{first} << 32 | last) * 0x9e3779b97f4a7c15 + text.size() * std::uint64_t{0xc2b2ae3d27d4eb4f};
+  return static_cast<std::size_t>(mixed >> 54);
 }
+static_assert(kSlots == 1u << (64 - 54));
 
 constexpr std::array<std::uint16_t, kSlots> word_slots() {
   std::array<std::uint16_t, kSlots> slots{};
