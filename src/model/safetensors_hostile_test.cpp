@@ -105,11 +105,14 @@ TEST(SafetensorsHostile, AnswersOrRefusesAThousandMutatedHeaderTextsOfTrueLength
   std::mt19937 random(7);
   const std::string sound = safetensors_of(sound_tensors());
   const std::string header = sound.substr(8, sound.find("}}") + 2 - 8);
+  int accepted = 0;
   for (int i = 0; i < kMutations; ++i) {
     const auto file =
         read_safetensors(*bytes_in_memory(safetensors_bytes(mutated(header, random), 3200 + 512 + 2048 + 4 + 32), "m"));
-    if (!file) EXPECT_EQ(file.error().code, ErrorCode::bad_input) << file.error().message();
+    EXPECT_TRUE(file || file.error().code == ErrorCode::bad_input) << file.error().message();
+    accepted += file ? 1 : 0;
   }
+  EXPECT_GT(accepted, kMutations / 100);  // the others are refused for what they say, not for being cut
 }
 
 TEST(SafetensorsHostile, AnswersOrRefusesAThousandMutatedIndexes) {
@@ -125,7 +128,7 @@ TEST(SafetensorsHostile, AnswersOrRefusesAThousandMutatedIndexes) {
   for (int i = 0; i < kMutations; ++i) {
     folder.write("i.json", mutated(sound, random));
     const auto weights = read_safetensors_index(*files, "i.json");
-    if (!weights) EXPECT_NE(weights.error().code, ErrorCode::internal) << weights.error().message();
+    EXPECT_TRUE(weights || weights.error().code != ErrorCode::internal) << weights.error().message();
   }
 }
 
