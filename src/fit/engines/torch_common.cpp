@@ -112,9 +112,9 @@ Result<Component> cuda_context(Engine engine, std::string_view version, std::str
 BlockContext block_context(const model::Model& model) {
   BlockContext context;
   context.hidden = model.hidden;
-  for (const std::string_view family : {"phi3", "phi4", "glm", "glm4", "chatglm"})
+  for (const std::string_view family : {"phi3", "glm", "glm4", "chatglm"})
     if (model.family == family) context.gated_vectors = 4;
-  for (const std::string_view family : {"phi", "phi2", "gpt2", "gptj", "codegen", "gpt_neo"})
+  for (const std::string_view family : {"phi2", "gpt2", "gptj", "bloom"})
     if (model.family == family) context.plain_vectors = 4;
   return context;
 }

@@ -53,7 +53,7 @@ TransformersRank::TransformersRank(const Model& model, const Job& job, const Tar
   value_ = cache_type(job.value_type ? job.value_type : job.key_type, model);
   element_ = static_cast<double>(activation_bytes(model));
   litgpt_ = lower(job.transformers.library) == "litgpt";
-  constexpr std::array<std::string_view, 3> kOwnCode = {"qwen", "baichuan", "chatglm"};
+  constexpr std::array<std::string_view, 5> kOwnCode = {"qwen", "baichuan", "chatglm", "internlm", "internlm2"};
   own_code_ = std::find(kOwnCode.begin(), kOwnCode.end(), model.family) != kOwnCode.end();
   const std::string_view usual = own_code_ || !since("4.36") ? "eager" : "sdpa";
   attention_ = litgpt_ ? "flash_attention_2" : job.transformers.attention.empty() ? usual : job.transformers.attention;
@@ -291,8 +291,8 @@ Result<Component> TransformersRank::logits(std::int64_t positions) const {
 // tensor that the allocator does not split off. A tuple cache keeps all of the old one.
 bool TransformersRank::tuple_cache() const {
   if (litgpt_) return false;
-  constexpr std::array<std::string_view, 9> kLater = {"gpt2",  "gptj", "gptneox", "gpt_neox",   "falcon",
-                                                      "bloom", "opt",  "mpt",     "gpt_bigcode"};
+  constexpr std::array<std::string_view, 8> kLater = {"gpt2",  "gptj", "gptneox", "falcon",
+                                                      "bloom", "opt",  "mpt",     "starcoder"};
   const bool later = std::find(kLater.begin(), kLater.end(), model_.family) != kLater.end();
   return own_code_ || !since("4.42") || (later && !since("4.50"));
 }

@@ -64,17 +64,6 @@ Model decoder(const DecoderShape& shape) {
   return model;
 }
 
-Model with_linear_bits(Model model, double bits_per_weight, std::string format) {
-  for (Tensor& tensor : model.tensors) {
-    const bool linear = tensor.role == TensorRole::attention || tensor.role == TensorRole::feed_forward;
-    if (!linear || tensor.rows <= 1) continue;
-    tensor.bytes = tensor.bytes.scaled(bits_per_weight / 16);
-    tensor.dtype = format == "bnb-nf4" ? Dtype::bnb_nf4 : format == "fp8" ? Dtype::f8_e4m3 : Dtype::i32;
-  }
-  model.weight_format = std::move(format);
-  return model;
-}
-
 // Sizes from the models' config.json on Hugging Face.
 DecoderShape qwen25_7b() {
   return {"Qwen2.5-7B", "qwen2", 3584, 28, 28, 4, 128, 18944, 152064, 32768, false, true};

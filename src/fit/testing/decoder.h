@@ -16,8 +16,6 @@ struct DecoderShape {
   bool tied = false, qkv_bias = false, qk_norm = false;
 };
 model::Model decoder(const DecoderShape& shape);
-// The block linears of a 16-bit decoder, repriced; embeddings, norms and head stay.
-model::Model with_linear_bits(model::Model decoder, double bits_per_weight, std::string format);
 
 DecoderShape qwen25_7b();
 DecoderShape qwen25_14b();
