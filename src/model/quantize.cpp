@@ -112,7 +112,7 @@ Bytes packed_bytes(const Scheme& scheme, const Tensor& tensor) {
     case Packing::gptq:
     case Packing::awq: {
       const std::int64_t groups = divide_up(columns, scheme.group);
-      bytes = divide_up(weights * scheme.bits, 8) + groups * rows * 2 + divide_up(groups * rows * scheme.bits, 8);
+      bytes = divide_up(weights, 8) * scheme.bits + groups * rows * 2 + divide_up(groups * rows, 8) * scheme.bits;
       if (scheme.packing == Packing::gptq) bytes += 4 * columns;
       break;
     }
@@ -191,6 +191,14 @@ const Tensor* first_fixed(const Model& model, const std::optional<FileType>& typ
   return found == model.tensors.end() ? nullptr : &*found;
 }
 
+// Shapes come from files; a format with a wider element must not overflow.
+bool is_absurd(const Tensor& tensor) {
+  constexpr std::int64_t kMostWeights = std::int64_t{1} << 50;
+  const auto matrix = checked_multiply(tensor.rows, tensor.columns);
+  const auto all = matrix ? checked_multiply(*matrix, tensor.copies) : std::nullopt;
+  return !all || *all > kMostWeights;
+}
+
 // Two names mean a file type or a checkpoint format by their case.
 std::optional<FileType> file_type_of(std::string_view name) {
   if (name == "bf16") return std::nullopt;
@@ -213,6 +221,10 @@ Result<Model> with_weight_format(const Model& model, std::string_view format) {
   const std::optional<FileType> type = file_type_of(name);
   const std::optional<Scheme> scheme = scheme_named(name);
   if (!type && !scheme) return unknown_format(format);
+  if (const auto absurd = std::find_if(model.tensors.begin(), model.tensors.end(), is_absurd);
+      absurd != model.tensors.end())
+    return fail(ErrorCode::bad_input, fmt::format("{}: tensor {} has {} x {} weights", model.name, absurd->name,
+                                                  absurd->rows, absurd->columns));
   if (const Tensor* fixed = first_fixed(model, type))
     return fail(ErrorCode::unsupported,
                 fmt::format("{} is stored as {}, which is not converted to another format", model.name,

@@ -202,6 +202,9 @@ TEST(Quantize, RefusesWhatItCannotConvert) {
   const Model llama = dense(kLlama31);
   EXPECT_EQ(with_weight_format(llama, "Q4_K_X").error().code, ErrorCode::not_found);
   EXPECT_NE(with_weight_format(llama, "Q4_K_X").error().hint.find("Q4_K"), std::string::npos);
+  Model absurd = llama;
+  absurd.tensors[0].rows = std::int64_t{1} << 60;
+  EXPECT_EQ(with_weight_format(absurd, "Q4_K_M").error().code, ErrorCode::bad_input);
   const Model quantized = with_weight_format(llama, "Q4_K_M").value();
   EXPECT_EQ(with_weight_format(quantized, "Q8_0").error().code, ErrorCode::unsupported);
   EXPECT_EQ(with_weight_format(quantized, "q4_k_m").value().weight_bytes(), quantized.weight_bytes());

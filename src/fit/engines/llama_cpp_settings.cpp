@@ -45,7 +45,7 @@ std::string_view build_of_age(const model::Model& model) {
     std::string_view family, build;
   };
   constexpr std::array kAges = {Age{"qwen35", "b8600"},    Age{"qwen36", "b8600"}, Age{"gemma4", "b8500"},
-                                Age{"qwen3next", "b8000"}, Age{"gptoss", "b6200"}, Age{"gemma3n", "b5800"},
+                                Age{"qwen3next", "b8600"}, Age{"gptoss", "b6200"}, Age{"gemma3n", "b5800"},
                                 Age{"qwen3", "b5600"},     Age{"llama4", "b5100"}, Age{"gemma3", "b5500"},
                                 Age{"falconh1", "b6000"},  Age{"lfm2", "b6000"},   Age{"granitemoehybrid", "b6300"},
                                 Age{"deepseek", "b4500"},  Age{"qwen2", "b4500"}};
@@ -134,6 +134,34 @@ void set_latent(const Job& job, LlamaSettings& settings) {
   settings.latent = version_at_least(build_of(job), "b5130") ? Latent::keys_and_values : Latent::expanded;  // #12801
 }
 
+// Sizes come from files. Everything below multiplies them, so absurd ones are refused before they can overflow.
+Status check_sizes(const model::Model& model, const LlamaSettings& settings) {
+  constexpr double kMost = 0x1p58;
+  double widest = std::max<double>(static_cast<double>(model.hidden), static_cast<double>(model.vocabulary));
+  double heads = 1;
+  for (const model::Layer& layer : model.layers) {
+    const model::Attention& attention = layer.attention;
+    const model::FeedForward& block = layer.feed_forward;
+    const auto dims = static_cast<double>(attention.key_dim) + static_cast<double>(attention.value_dim) +
+                      static_cast<double>(attention.kv_lora_rank) + static_cast<double>(attention.rope_dim);
+    heads = std::max({heads, static_cast<double>(attention.heads), static_cast<double>(attention.kv_heads)});
+    const double states = static_cast<double>(layer.recurrent.state_elements()) +
+                          static_cast<double>(layer.recurrent.convolution_elements());
+    const double experts = static_cast<double>(std::max<std::int64_t>(block.experts_per_token, 1)) *
+                           std::max(static_cast<double>(block.expert_width), static_cast<double>(model.hidden));
+    widest = std::max({widest, heads * dims, static_cast<double>(block.width), static_cast<double>(block.shared_width),
+                       static_cast<double>(block.experts), experts, states * static_cast<double>(settings.sequences)});
+  }
+  const auto tokens = static_cast<double>(settings.ubatch) * 16.0;
+  const double cells = static_cast<double>(settings.full_cells) * static_cast<double>(settings.streams);
+  const double cache = cells * widest * 8.0 * static_cast<double>(model.layers.size() + 1);
+  if (tokens * widest < kMost && tokens * cells * heads < kMost && cache < kMost) return {};
+  return fail(
+      ErrorCode::bad_input,
+      fmt::format("{}: its sizes with {} tokens of context are beyond any machine", model.name, settings.context),
+      "check the model's header or ask for a shorter context");
+}
+
 }  // namespace
 
 Result<LlamaSettings> llama_settings(const model::Model& model, const Job& job) {
@@ -161,6 +189,7 @@ Result<LlamaSettings> llama_settings(const model::Model& model, const Job& job) 
   set_streams(job, settings);
   set_cells(model, job, settings);
   set_latent(job, settings);
+  GW_TRY(check_sizes(model, settings));
   return settings;
 }
 

@@ -259,6 +259,24 @@ TEST(LlamaPlacement, SharesFollowFreeMemoryOrTensorSplit) {
   EXPECT_EQ(llama_cpp_engine().estimate(weighted(false), job, {kCard, half}).error().code, ErrorCode::bad_input);
 }
 
+TEST(LlamaPlacement, RowsAreSharedAndTheCacheIsNot) {
+  Job job = job_of(512);
+  job.llama.split_by_rows = true;
+  job.llama.tensor_split = {3, 1};
+  const Estimate rows = estimate_of(weighted(false), job, {kCard, kCard});
+  EXPECT_NEAR(weights_mib(rows, 0), 0.75 * 170, 0.01);
+  EXPECT_NEAR(weights_mib(rows, 1), 0.25 * 170, 0.01);
+  EXPECT_EQ(rows.per_gpu[1].instants.back().total_of(ComponentKind::kv_cache).expected, Bytes{});
+}
+
+TEST(LlamaPlacement, AbsurdSizesAreRefused) {
+  model::Model hostile = decoder("llama", 4, std::int64_t{1} << 40, std::int64_t{1} << 40);
+  EXPECT_EQ(llama_cpp_engine().estimate(hostile, job_of(4096), {kCard}).error().code, ErrorCode::bad_input);
+  hostile = decoder("llama", 4, 8, 128);
+  hostile.vocabulary = std::int64_t{1} << 60;
+  EXPECT_EQ(llama_cpp_engine().estimate(hostile, job_of(4096), {kCard}).error().code, ErrorCode::bad_input);
+}
+
 TEST(LlamaPlacement, CacheFollowsItsLayerOrStaysOnTheHost) {
   Job job = job_of(512);
   job.llama.kv_on_host = true;
