@@ -17,7 +17,8 @@ namespace gpuwright::catalog {
 struct Version {
   int major = 0;
   int minor = 0;
-  auto operator<=>(const Version&) const = default;
+  // clang-tidy 14 takes the 0 inside a defaulted comparison for a pointer.
+  auto operator<=>(const Version&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 std::optional<Version> parse_version(std::string_view text);
 

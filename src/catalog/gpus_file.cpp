@@ -175,11 +175,11 @@ Status set_mig_profiles(const Reader& reader, const Json& node, Accelerator& gpu
 
 Status set_sources(const Reader& reader, const Json& node, Accelerator& gpu) {
   gpu.sources.clear();
-  for (std::string& text : GW_TRY(reader.texts(node))) {
+  for (const std::string& text : GW_TRY(reader.texts(node))) {
     const auto named = reader.sources.find(text);
     if (named == reader.sources.end() && text.find(' ') == std::string::npos && text.find('.') == std::string::npos)
       return reader.wrong(fmt::format("[sources] has no \"{}\"", text), "name it there or spell the source out");
-    gpu.sources.push_back(named == reader.sources.end() ? std::move(text) : named->second);
+    gpu.sources.push_back(named == reader.sources.end() ? text : named->second);
   }
   return {};
 }
