@@ -45,7 +45,10 @@ def build(config):
     for name in config.get("architectures", []):
         if hasattr(transformers, name):
             return getattr(transformers, name)._from_config(parsed)
-    for name in AUTO_CLASSES:
+    names = AUTO_CLASSES
+    if "vision_config" in config:
+        names = ("AutoModelForImageTextToText",) + names
+    for name in names:
         auto = getattr(transformers, name)
         if type(parsed) in auto._model_mapping:
             return auto.from_config(parsed)

@@ -108,6 +108,7 @@ Status describe(const Fields& config, const LoadOptions& options, Model& model) 
   } else if (family->whole) {
     model.family = family->family;
     family->whole(config, plan, model);
+
   } else {
     const Family* inner = family->decoder ? family : family_of_type(text.text({"model_type"}, "llama"));
     if (!inner || !inner->decoder) return tl::unexpected(unknown_architecture(text, reading.file));

@@ -229,11 +229,12 @@ void lay_out(const Decoder& decoder, Plan& plan, Model& model) {
   model.context_length = decoder.context;
   model.tied_embeddings = decoder.tied;
   model.parallel_block = decoder.parallel_block;
+  model.cross_attention_layers = decoder.cross_attention_layers;
 
   const Names& names = decoder.names;
   const std::int64_t embedding = decoder.embedding_width > 0 ? decoder.embedding_width : decoder.hidden;
-  plan.matrix(TensorRole::token_embedding, -1, fmt::format("{}.weight", names.embedding), decoder.vocabulary,
-              embedding);
+  plan.matrix(TensorRole::token_embedding, -1, fmt::format("{}.weight", names.embedding),
+              decoder.embedding_rows > 0 ? decoder.embedding_rows : decoder.vocabulary, embedding);
   if (decoder.position_rows > 0)
     plan.matrix(TensorRole::position_embedding, -1, fmt::format("{}.weight", names.positions), decoder.position_rows,
                 decoder.hidden);

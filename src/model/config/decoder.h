@@ -81,6 +81,7 @@ struct Block {
 struct Decoder {
   std::int64_t hidden = 0;
   std::int64_t vocabulary = 0;
+  std::int64_t embedding_rows = 0;   // 0: vocabulary
   std::int64_t embedding_width = 0;  // 0: hidden
   std::int64_t position_rows = 0;    // learned position embeddings
   std::int64_t context = 0;
@@ -93,7 +94,8 @@ struct Decoder {
   bool norm_bias = false;
   Names names;
   std::vector<Block> blocks;
-  std::vector<Extra> globals;  // tensors outside the blocks; full names
+  std::vector<Layer> cross_attention_layers;  // Model::cross_attention_layers
+  std::vector<Extra> globals;                 // tensors outside the blocks; full names
   // Layers for multi-token prediction, each one `predictor` with its `predictor_extras`; not among the blocks.
   std::int64_t predictors = 0;
   std::string_view predictor_prefix;  // "mtp.layers"; empty: they continue the numbering of the blocks

@@ -36,6 +36,7 @@ const Family* family_of_architecture(std::string_view architecture);
 // The readers, by file. llama.cpp
 Decoder read_llama(const Fields&);
 Decoder read_llama4(const Fields&);
+Decoder read_mllama(const Fields&);
 // mistral.cpp
 Decoder read_mistral(const Fields&);
 Decoder read_mixtral(const Fields&);
@@ -51,6 +52,10 @@ Decoder read_qwen3_5(const Fields&);
 Decoder read_gemma(const Fields&);
 Decoder read_gemma2(const Fields&);
 Decoder read_gemma3(const Fields&);
+// gemma_nano.cpp
+Decoder read_gemma3n(const Fields&);
+Decoder read_gemma4(const Fields&);
+Decoder read_gemma4_unified(const Fields&);
 // gpt.cpp
 Decoder read_gpt2(const Fields&);
 Decoder read_gpt_bigcode(const Fields&);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace gpuwright::model {
@@ -33,6 +34,7 @@ Fields::Fields(const Json& object, Reading& reading, std::string path)
 const Json* Fields::find(Keys keys, std::string_view* found) const {
   const auto in = [&](const Json& object) -> const Json* {
     for (const std::string_view key : keys) {
+      if (std::find(hidden_.begin(), hidden_.end(), key) != hidden_.end()) continue;
       if (found) *found = key;
       if (const Json* value = object.find(key); value && !value->is_null()) return value;
     }
@@ -43,6 +45,12 @@ const Json* Fields::find(Keys keys, std::string_view* found) const {
     if (const Json* value = in(**layer)) return value;
   if (found) *found = *keys.begin();
   return nullptr;
+}
+
+Fields Fields::without(Keys keys) const {
+  Fields result = *this;
+  for (const std::string_view key : keys) result.hidden_.emplace_back(key);
+  return result;
 }
 
 Fields Fields::with_defaults(std::string_view json) const {

@@ -57,6 +57,8 @@ class Fields {
   std::vector<std::int64_t> sizes(Keys keys, std::int64_t most = kMaxWidth) const;
   // The same with values for keys that are absent; `json` is an object written in the source.
   Fields with_defaults(std::string_view json) const;
+  // The same without some keys.
+  Fields without(Keys keys) const;
   // The member object, or an empty one.
   Fields child(Keys keys) const;
 
@@ -73,6 +75,7 @@ class Fields {
   const Json* object_;
   Reading* reading_;
   std::string path_;
+  std::vector<std::string> hidden_;
   std::vector<std::shared_ptr<const Json>> defaults_;  // the later ones count first
 };
 

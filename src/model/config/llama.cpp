@@ -65,4 +65,38 @@ Decoder read_llama4(const Fields& config) {
   return decoder;
 }
 
+// Llama 3.2 Vision: cross_attention_layers of the blocks look at the image instead of the text.
+Decoder read_mllama(const Fields& given) {
+  const Fields config = given.with_defaults(R"({"vocab_size": 128256, "hidden_size": 4096, "num_hidden_layers": 40,
+      "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336,
+      "max_position_embeddings": 131072, "cross_attention_layers": [3, 8, 13, 18, 23, 28, 33, 38]})");
+  Decoder decoder = llama_like(config);
+  decoder.embedding_rows = decoder.vocabulary + 8;
+  for (const std::int64_t index : config.sizes({"cross_attention_layers"}, kMaxLayers)) {
+    if (static_cast<std::size_t>(index) >= decoder.blocks.size()) {
+      config.reading().wrong("cross_attention_layers names a layer that does not exist");
+      break;
+    }
+    Block& block = decoder.blocks[static_cast<std::size_t>(index)];
+    const Attention attention = block.layer.attention;
+    if (attention.kind == AttentionKind::none) continue;
+    const std::int64_t q = attention.heads * attention.key_dim, kv = attention.kv_heads * attention.key_dim;
+    Layer cross;
+    cross.attention = attention;
+    decoder.cross_attention_layers.push_back(cross);
+    block.layer.attention = {};
+    const auto linear = [](std::string_view name, std::int64_t rows, std::int64_t columns) {
+      return Extra{.name = name, .role = TensorRole::attention, .rows = rows, .columns = columns, .is_linear = true};
+    };
+    block.extras = {
+        linear("cross_attn.q_proj", q, decoder.hidden),
+        linear("cross_attn.k_proj", kv, decoder.hidden),
+        linear("cross_attn.v_proj", kv, decoder.hidden),
+        linear("cross_attn.o_proj", decoder.hidden, q),
+        {.name = "cross_attn.head_norms", .role = TensorRole::norm, .rows = 2, .columns = attention.key_dim},
+        {.name = "cross_attn.gates", .role = TensorRole::other, .columns = 2}};
+  }
+  return decoder;
+}
+
 }  // namespace gpuwright::model

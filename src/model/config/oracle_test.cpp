@@ -49,6 +49,13 @@ std::int64_t parameters_without_prediction_heads(const Model& model) {
   return count;
 }
 
+// transformers v5 ties the head of every T5, also where tie_word_embeddings is false and the checkpoint (T5 v1.1, Flan,
+// mT5) holds a head of its own.
+std::int64_t head_that_transformers_ties(const Model& model, const Expected& row) {
+  const bool untied_t5 = model.family == "t5" && !model.tied_embeddings && row.tied;
+  return untied_t5 ? model.vocabulary * model.hidden : 0;
+}
+
 TEST(Oracle, EveryPresetAndFamilyHasTheParametersThatTransformersBuilds) {
   const auto cases = family_cases();
   std::size_t compared = 0;
@@ -61,13 +68,13 @@ TEST(Oracle, EveryPresetAndFamilyHasTheParametersThatTransformersBuilds) {
       continue;
     }
     ++compared;
-    EXPECT_EQ(parameters_without_prediction_heads(*model), row.parameters)
-        << row.id << " differs by " << parameters_without_prediction_heads(*model) - row.parameters;
+    const std::int64_t count = parameters_without_prediction_heads(*model) - head_that_transformers_ties(*model, row);
+    EXPECT_EQ(count, row.parameters) << row.id << " differs by " << count - row.parameters;
     if (model->kind == ModelKind::decoder) {
       EXPECT_EQ(model->tied_embeddings, row.tied) << row.id;
     }
   }
-  EXPECT_GT(compared, 70u);
+  EXPECT_GT(compared, 400u);
 }
 
 }  // namespace
