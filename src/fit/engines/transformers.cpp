@@ -12,7 +12,7 @@
 //
 // Whether the prompt goes through in one piece is the caller's choice since prefill_chunk_size exists. A job that
 // names neither a version nor a chunk gets both ends as its range.
-// Checked against the public speed tables of Qwen2.5 (transformers 4.46) and Qwen3 (4.51), docs/accuracy-method.md.
+// Checked against the public speed tables of Qwen2.5 (transformers 4.46) and Qwen3 (4.51), docs/accuracy.md.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,8 +27,9 @@ namespace gpuwright::fit {
 using model::Model;
 
 Result<Instant> TransformersRank::load() const {
-  Instant load{"load", persistent(), "load a quantised checkpoint, or quantize while loading (BitsAndBytesConfig)"};
-  if (!litgpt_) dequantized(load, 0);
+  Instant load{"load", persistent(litgpt_),
+               "load a quantised checkpoint, or quantize while loading (BitsAndBytesConfig)"};
+  if (!litgpt_ && model_.weight_format.starts_with("bnb")) dequantized(load, 0);  // quantised while loading
   const Bytes head = head_while_loading();
   if (head > Bytes{} && stage_.last)
     load.components.push_back({ComponentKind::weights,

@@ -98,7 +98,7 @@ std::optional<Component> TransformersRank::rotary_tables() const {
                 "transformers before 4.45: RotaryEmbedding of each attention layer, cos_cached");
 }
 
-std::vector<Component> TransformersRank::persistent() const {
+std::vector<Component> TransformersRank::persistent(bool running) const {
   std::vector<Component> components;
   Bytes weights = stage_.weights;
   std::string formula = fmt::format("tensors of {} blocks", stage_.last_layer - stage_.first_layer);
@@ -124,7 +124,7 @@ std::vector<Component> TransformersRank::persistent() const {
   components.push_back(ranged(ComponentKind::allocator, Meter::allocated, 0, warmed_up ? 0 : slack, slack,
                               warmed_up ? "tensors cut from one segment" : "segments rounded up to 2 MiB",
                               std::string(kAllocator)));
-  components.push_back(cublas_workspace(target_.architecture));
+  if (running) components.push_back(cublas_workspace(target_.architecture));
   if (model_.weight_format.starts_with("gptq-int4") || model_.weight_format.starts_with("gptq-4"))
     components.push_back(Component::exact(
         ComponentKind::compute_buffer, Meter::allocated, largest_quantized_matrix(model_, 7),
@@ -318,9 +318,11 @@ Component TransformersRank::growing_cache() const {
 }
 
 Status TransformersRank::finish(Instant& instant) const {
-  const Constant small = GW_TRY(constant(Engine::transformers, "small_buffers_bytes", job_.engine_version));
-  instant.components.push_back(
-      ranged(ComponentKind::allocator, Meter::allocated, small, "masks, positions, sampling state, Lt workspaces"));
+  if (instant.name != "load") {
+    const Constant small = GW_TRY(constant(Engine::transformers, "small_buffers_bytes", job_.engine_version));
+    instant.components.push_back(
+        ranged(ComponentKind::allocator, Meter::allocated, small, "masks, positions, sampling state, Lt workspaces"));
+  }
   const Bytes allocated = instant.total(Meter::allocated).expected;
   const Constant slack = GW_TRY(constant(Engine::transformers, "allocator_slack_share", job_.engine_version));
   const auto base = static_cast<double>(allocated.count);

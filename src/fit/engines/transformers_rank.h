@@ -28,7 +28,8 @@ class TransformersRank {
   Result<Instant> first_logits() const;
   Result<Instant> decode_end() const;
 
-  std::vector<Component> persistent() const;
+  // `running` adds what the first forward pass allocates for good.
+  std::vector<Component> persistent(bool running = true) const;
   std::optional<Component> rotary_tables() const;
   Bytes untied_fp8_head() const;
   Bytes head_while_loading() const;

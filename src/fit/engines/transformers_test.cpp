@@ -83,6 +83,18 @@ TEST(Transformers, QuantisedQwen25) {
   expect_peak(quantised(*model::preset("qwen2.5-72b"), "gptq-int8"), generate(6144, 2048, "4.46.0"), 2, 77.81, 0.01);
 }
 
+// The same table, small models: AutoAWQ loads the stored head of a tied model beside the embeddings.
+TEST(Transformers, SmallQwen25) {
+  const auto half = *model::preset("qwen2.5-0.5b"), one = *model::preset("qwen2.5-1.5b");
+  expect_peak(half, generate(1, 2048, "4.46.0"), 1, 0.97, 0.015);
+  expect_peak(half, generate(30720, 2048, "4.46.0"), 1, 2.34, 0.01);
+  expect_peak(one, generate(14336, 2048, "4.46.0"), 1, 4.16, 0.005);
+  const auto awq = [](const model::Model& model) { return *model::with_weight_format(model, "awq-int4"); };
+  expect_peak(awq(half), generate(1, 2048, "4.46.0"), 1, 0.68, 0.015);
+  expect_peak(awq(one), generate(1, 2048, "4.46.0"), 1, 1.51, 0.015);
+  expect_peak(awq(one), generate(6144, 2048, "4.46.0"), 1, 1.63, 0.01);
+}
+
 // Qwen2 documentation, speed benchmark, transformers 4.38.2: every position's logits, tuple caches and rotary tables in
 // each block. GiB.
 TEST(Transformers, Qwen2BeforeLastTokenLogits) {
