@@ -179,9 +179,11 @@ TEST(Quantize, LinearLayersOfCheckpointFormats) {
   }
 }
 
-// gpt-oss-20b in MXFP4: experts in MXFP4, all else Q8_0. A public memory breakdown of the published file shows
-// 6,095 MiB on the device and 5,440 MiB on the host, in whole MiB.
+// gpt-oss in MXFP4: experts in MXFP4, all else Q8_0. A public memory breakdown of the 20B file shows 6,095 MiB on the
+// device and 5,440 MiB on the host, in whole MiB; llama-bench prints 59.02 GiB for the 120B file
+// (ggml-org/llama.cpp discussion #15396).
 TEST(Quantize, GptOssKeepsItsExperts) {
+  EXPECT_NEAR(with_weight_format(preset("gpt-oss-120b").value(), "MXFP4").value().weight_bytes().gib(), 59.02, 0.005);
   const Model oss = with_weight_format(preset("gpt-oss-20b").value(), "MXFP4").value();
   EXPECT_NEAR(oss.weight_bytes().mib(), 6095 + 5440, 2.0);
 }
