@@ -36,7 +36,7 @@ Result<Instant> TransformersRank::load() const {
                                Meter::allocated,
                                {},
                                head,
-                               head,
+                               head.scaled(1.04),
                                "the head stored beside tied embeddings, until it is tied",
                                "Qwen2.5 speed table: 0.5B AWQ with one token, 0.68 GB"});
   if (!litgpt_ || !stage_.last || quantized_head_saving(model_) == Bytes{}) return load;
