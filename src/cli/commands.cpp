@@ -17,7 +17,7 @@ const std::vector<Option>& global_options() {
   static const std::vector<Option> kOptions = {
       {"--json", "", "", "answer in JSON, with a versioned schema", {}, ""},
       {"--no-color", "", "", "no colours (also: set NO_COLOR)", {}, ""},
-      {"--lang", "", "LANGUAGE", "language of what people read", {"en", "zh"}, "en"},
+      {"--lang", "", "LANGUAGE", "language of the help pages", {"en", "zh"}, "en"},
       {"--help", "-h", "", "explain the command", {}, ""},
       {"--version", "", "", "print the version", {}, ""},
   };

@@ -12,6 +12,13 @@ namespace {
 
 constexpr int kTextWidth = 100;  // lines longer than this are hard to read
 constexpr int kHelpColumn = 30;
+constexpr std::string_view kFooter =
+    "'gpuwright help COMMAND' explains a command. Exit codes: 0 done, 1 the answer is no, 2 wrong words or input, 3 "
+    "something is missing or unreachable, 4 a fault of gpuwright.";
+
+std::string_view say(const Console& console, std::string_view english) {
+  return in_language(console.language, english);
+}
 
 int text_width(const Console& console) {
   return std::clamp(console.width, 40, kTextWidth);
@@ -30,18 +37,18 @@ void print_term(const Console& console, const std::string& term, std::string_vie
 }
 
 void print_examples(const Console& console, const std::vector<Example>& examples) {
-  print_heading(console, "Examples");
+  print_heading(console, say(console, "Examples"));
   for (const Example& example : examples) {
     console.out << "  " << paint(console, Tone::name, example.command) << '\n';
-    console.out << "      " << wrap(example.what, text_width(console), 6) << '\n';
+    console.out << "      " << wrap(say(console, example.what), text_width(console), 6) << '\n';
   }
 }
 
 void print_options(const Console& console, std::string_view title, const std::vector<Option>& options,
                    std::string_view group) {
-  print_heading(console, title);
+  print_heading(console, say(console, title));
   for (const Option& option : options)
-    if (option.group == group) print_term(console, option_words(option), option_help(option));
+    if (option.group == group) print_term(console, option_words(option), option_help(option, console.language));
 }
 
 }  // namespace
@@ -61,14 +68,16 @@ std::string option_words(const Option& option) {
   return words + (option.optional_value ? "[=" + option.value + "]" : " " + option.value);
 }
 
-std::string option_help(const Option& option) {
-  std::string text = option.help;
+std::string option_help(const Option& option, Language language) {
+  std::string text(in_language(language, option.help));
   const bool told = std::all_of(option.choices.begin(), option.choices.end(), [&](const std::string& choice) {
     return (option.help + " " + option.value).find(choice) != std::string::npos;
   });
   if (!told) text += fmt::format(": {}", fmt::join(option.choices, ", "));
-  if (option.repeated) text += "; may be given several times";
-  if (!option.default_text.empty()) text += fmt::format(" (default: {})", option.default_text);
+  if (option.repeated) text += in_language(language, "; may be given several times");
+  if (!option.default_text.empty())
+    text +=
+        fmt::format(fmt::runtime(in_language(language, " (default: {})")), in_language(language, option.default_text));
   return text;
 }
 
@@ -86,35 +95,31 @@ std::vector<std::string> exit_code_lines(const Command& command) {
 }
 
 void print_overview(const Console& console, const std::vector<Command>& commands) {
-  console.out << paint(console, Tone::heading, "gpuwright") << " " << version()
-              << ": one toolset for GPU work in deep learning\n\n"
-              << "Usage: gpuwright COMMAND [ARGUMENTS] [OPTIONS]\n";
-  print_heading(console, "Commands");
+  console.out << paint(console, Tone::heading, "gpuwright") << " " << version() << ": "
+              << say(console, "one toolset for GPU work in deep learning") << "\n\n"
+              << say(console, "Usage: gpuwright COMMAND [ARGUMENTS] [OPTIONS]") << '\n';
+  print_heading(console, say(console, "Commands"));
   for (const Command& command : commands)
-    if (!command.hidden) print_term(console, command.name, command.summary);
+    if (!command.hidden) print_term(console, command.name, say(console, command.summary));
   print_options(console, "Options of every command", global_options(), "");
-  console.out
-      << '\n'
-      << wrap(
-             "'gpuwright help COMMAND' explains a command. Exit codes: 0 done, 1 the answer is no, 2 wrong words "
-             "or input, 3 something is missing or unreachable, 4 a fault of gpuwright.",
-             text_width(console))
-      << '\n';
+  console.out << '\n' << wrap(say(console, kFooter), text_width(console)) << '\n';
 }
 
 void print_command_help(const Console& console, const Command& command) {
-  console.out << paint(console, Tone::heading, "gpuwright " + command.name) << ": " << command.summary << "\n\n";
-  console.out << "Usage: " << usage_line(command) << '\n';
-  if (!command.description.empty()) console.out << '\n' << wrap(command.description, text_width(console)) << '\n';
-  if (!command.arguments.empty()) print_heading(console, "Arguments");
-  for (const Argument& argument : command.arguments) print_term(console, argument.name, argument.help);
+  console.out << paint(console, Tone::heading, "gpuwright " + command.name) << ": " << say(console, command.summary)
+              << "\n\n";
+  console.out << say(console, "Usage: ") << usage_line(command) << '\n';
+  if (!command.description.empty())
+    console.out << '\n' << wrap(say(console, command.description), text_width(console)) << '\n';
+  if (!command.arguments.empty()) print_heading(console, say(console, "Arguments"));
+  for (const Argument& argument : command.arguments) print_term(console, argument.name, say(console, argument.help));
   for (const std::string& group : option_groups(command))
     print_options(console, group.empty() ? "Options" : group, command.options, group);
   print_options(console, "Options of every command", global_options(), "");
   if (!command.examples.empty()) print_examples(console, command.examples);
-  print_heading(console, "Exit codes");
+  print_heading(console, say(console, "Exit codes"));
   for (const std::string& line : exit_code_lines(command))
-    console.out << "  " << wrap(line, text_width(console), 5) << '\n';
+    console.out << "  " << wrap(say(console, line), text_width(console), 5) << '\n';
 }
 
 Json help_json(const Command& command) {

@@ -10,9 +10,10 @@
 namespace gpuwright::cli {
 
 // Lines that the help page and the man pages share.
-std::string usage_line(const Command& command);                  // "gpuwright fit MODEL [OPTIONS]"
-std::string option_words(const Option& option);                  // "-c, --context TOKENS"
-std::string option_help(const Option& option);                   // help, choices, default
+std::string usage_line(const Command& command);  // "gpuwright fit MODEL [OPTIONS]"
+std::string option_words(const Option& option);  // "-c, --context TOKENS"
+// Help, choices, default.
+std::string option_help(const Option& option, Language language = Language::english);
 std::vector<std::string> option_groups(const Command& command);  // headings in order of appearance
 std::vector<std::string> exit_code_lines(const Command& command);
 

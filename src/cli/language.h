@@ -1,4 +1,5 @@
-// The languages that people read gpuwright in. What programs read (--json, exit codes, names) never changes with it.
+// The languages that people read the help pages in. What programs read (--json, exit codes, names) and the answers
+// themselves never change with it.
 #pragma once
 
 #include <optional>
@@ -11,5 +12,8 @@ enum class Language { english, chinese };
 
 // "en" or "zh".
 std::optional<Language> parse_language(std::string_view text);
+
+// The text in the language, or as it is where nobody has translated it yet (chinese.cpp holds the translations).
+std::string_view in_language(Language language, std::string_view english);
 
 }  // namespace gpuwright::cli
