@@ -55,11 +55,9 @@ void print_list(const List& list, std::size_t found, std::size_t all, const Cons
   }
   print_table(list, console);
   const std::string shown = list.size() < found ? fmt::format("{} of ", list.size()) : "";
-  console.out << '\n'
-              << fmt::format(
-                     "{}{} GPUs. usable: GiB that a program can have. FP16, FP8: dense TFLOPS, sums in FP32; "
-                     "\"no\" = the hardware lacks it, n/a = not known.\n",
-                     shown, found);
+  print_legend(console, fmt::format("{}{} GPUs. usable: GiB that a program can have. FP16, FP8: dense TFLOPS, sums in "
+                                    "FP32; \"no\" = the hardware lacks it, n/a = not known.",
+                                    shown, found));
 }
 
 Result<int> list_gpus(const catalog::Catalog& catalog, const Arguments& arguments, const Console& console) {

@@ -1,7 +1,9 @@
 // gpuwright gpus: which GPUs there are, which are here, how they compare.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -29,6 +31,8 @@ std::vector<std::string> what_it_lacks(const catalog::Accelerator& gpu);
 std::string figure_text(const std::optional<double>& value);
 std::string money_text(const std::optional<Money>& price);  // "USD 1,599"
 
+// A sentence below a table: broken to the width of a terminal, one line in a file or pipe.
+void print_legend(const Console& console, std::string_view text);
 void print_gpu(const catalog::Accelerator& gpu, const Console& console);
 void print_architectures(const std::vector<catalog::Architecture>& architectures, const Console& console);
 void print_host_gpus(const catalog::HostGpus& host, const Console& console);

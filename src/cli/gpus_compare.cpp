@@ -79,8 +79,9 @@ void print_comparison(const List& list, const Console& console) {
     table.add(std::move(cells));
   }
   table.print(console);
-  console.out << "\nIn parentheses: times the first. Rates are dense, sums in FP32, of one device; \"no\" = the "
-                 "hardware lacks it.\n";
+  print_legend(console,
+               "In parentheses: times the first. Rates are dense, sums in FP32, of one device; \"no\" = the hardware "
+               "lacks it.");
   print_heading(console, "What each cannot do");
   for (const Gpu* gpu : list) {
     const auto lacks = what_it_lacks(*gpu);

@@ -160,6 +160,10 @@ void print_list(const Console& console, std::string_view title, const std::vecto
 
 }  // namespace
 
+void print_legend(const Console& console, std::string_view text) {
+  console.out << '\n' << (console.wide ? std::string(text) : wrap(text, std::max(console.width, 60))) << '\n';
+}
+
 void print_gpu(const catalog::Accelerator& gpu, const Console& console) {
   console.out << paint(console, Tone::heading, fmt::format("{} {}", gpu.vendor, gpu.name)) << '\n';
   Facts facts(gpu, console);
