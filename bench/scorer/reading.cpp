@@ -85,10 +85,9 @@ Result<InstantFigure> total_seen_by(std::string_view meter) {
       return InstantFigure(
           [known](const fit::GpuEstimate&, const fit::Instant& instant) { return instant.total(known); });
   if (meter == "unknown")
-    return InstantFigure([](const fit::GpuEstimate& gpu, const fit::Instant& instant) {
-      const fit::Range own = instant.total(gpu.meter);
-      return fit::Range{std::min(own.low, instant.total(fit::Meter::tensor).low), own.expected,
-                        std::max(own.high, instant.total(fit::Meter::device).high)};
+    return InstantFigure([](const fit::GpuEstimate&, const fit::Instant& instant) {
+      const fit::Range least = instant.total(fit::Meter::tensor), most = instant.total(fit::Meter::device);
+      return fit::Range{least.low, (least.expected + most.expected) / 2, most.high};
     });
   return fail(ErrorCode::unsupported, fmt::format("a total seen by the meter \"{}\"", meter));
 }

@@ -24,7 +24,7 @@ fit::Range read_host(const fit::Estimate& estimate, const std::vector<fit::Compo
 InstantFigure sum_of(std::vector<fit::ComponentKind> kinds);
 // Of these kinds, what only the device's own counters see: the part that a framework's allocator knows nothing of.
 InstantFigure outside_of_framework(std::vector<fit::ComponentKind> kinds);
-// Everything that the row's meter sees. An unknown meter spans from the narrowest to the widest.
+// Everything that the row's meter sees. An unknown meter spans from the narrowest to the widest, expecting the middle.
 Result<InstantFigure> total_seen_by(std::string_view meter);
 
 fit::Range operator+(const fit::Range& a, const fit::Range& b);

@@ -58,6 +58,17 @@ Result<std::string> weight_format(const Row& row, Need need) {
   return text;
 }
 
+// llama.cpp holds the layers for multi-token prediction only while it drafts with them; lines about such runs tell of
+// them (mtp_layers).
+void leave_out_prediction_layers(const Row& row, model::Model& model) {
+  const auto engine = engine_of(row);
+  const bool llama = engine && (engine->engine == fit::Engine::llama_cpp || engine->engine == fit::Engine::ollama);
+  if (!llama || row.arch.has("mtp_layers") || row.where == "draft" || part_of(row) == "mtp-layer") return;
+  model.multi_token_prediction_layers = 0;
+  std::erase_if(model.tensors,
+                [](const model::Tensor& tensor) { return tensor.role == model::TensorRole::multi_token_prediction; });
+}
+
 Result<model::Model> formatted(const Row& row, Need need, model::Model model) {
   const auto format = weight_format(row, need);
   // "fp8" is the checkpoint's own FP8, whatever its scales.
@@ -120,6 +131,7 @@ Result<ResolvedModel> model_of(const Row& row) {
     return ResolvedModel{GW_TRY(model::model_of_size("1B")), {"the model is not told: a model of 1 B stands in"}};
   }
   if (!resolved) return resolved;
+  leave_out_prediction_layers(row, resolved->model);
   resolved->model = GW_TRY(formatted(row, need, std::move(resolved->model)));
   return resolved;
 }
