@@ -190,6 +190,7 @@ Result<Estimate> SglangEngine::estimate(const Model& model, const Job& job, cons
     return fail(ErrorCode::bad_input, fmt::format("{} GPUs need --tp {}", targets.size(), targets.size()));
   if (static_cast<std::size_t>(job.pipeline_parallel) > std::max<std::size_t>(model.layers.size(), 1))
     return fail(ErrorCode::bad_input, "there are more pipeline stages than layers");
+  GW_TRY(check_magnitude(model, context_of(model, job), job.sequences));
   Estimate answer;
   for (std::size_t i = 0; i < targets.size(); ++i) {
     answer.per_gpu.push_back(GW_TRY(estimate_rank(model, job, targets[i], i)));

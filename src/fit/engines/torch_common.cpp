@@ -19,7 +19,10 @@ constexpr std::int64_t kSmallRounding = 512;
 constexpr std::int64_t kOwnSegmentFrom = 10 * kMib;
 constexpr std::int64_t kSegmentRounding = 2 * kMib;
 
+constexpr double kMostBytes = 4e18;
+
 Bytes to_bytes(double value) {
+  value = std::clamp(value, -kMostBytes, kMostBytes);
   return {static_cast<std::int64_t>(value + (value < 0 ? -0.5 : 0.5))};
 }
 
@@ -70,6 +73,23 @@ Bytes allocated_block(Bytes size) {
   if (rounded.count < kOwnSegmentFrom) return rounded;
   const Bytes segment{pad_to(rounded.count, kSegmentRounding)};
   return segment.count - rounded.count <= kMib ? segment : rounded;
+}
+
+Status check_magnitude(const model::Model& model, std::int64_t tokens, std::int64_t sequences) {
+  double width = static_cast<double>(std::max(model.vocabulary, model.hidden));
+  double cached = 0;
+  for (const model::Layer& layer : model.layers) {
+    const Attention& attention = layer.attention;
+    cached += static_cast<double>(attention.heads) * static_cast<double>(attention.key_dim + attention.value_dim) +
+              static_cast<double>(attention.kv_lora_rank + attention.rope_dim + attention.indexer_key_dim);
+    width = std::max(width, static_cast<double>(layer.feed_forward.width));
+  }
+  constexpr double kBytesAnElement = 64;
+  const double bytes =
+      kBytesAnElement * (width + cached) * static_cast<double>(tokens) * static_cast<double>(sequences);
+  if (tokens >= 0 && sequences >= 0 && bytes < kMostBytes) return {};
+  return fail(ErrorCode::bad_input,
+              fmt::format("{} sequences of {} tokens are more than any memory holds", sequences, tokens));
 }
 
 std::int64_t activation_bytes(const model::Model& model) {

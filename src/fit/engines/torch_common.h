@@ -15,6 +15,9 @@ namespace gpuwright::fit {
 // Source: c10/cuda/CUDACachingAllocator.cpp (round_size, get_allocation_size, should_split), v2.3.
 Bytes allocated_block(Bytes size);
 
+// Refuses token counts whose bytes would leave 63 bits; after it the engines multiply freely.
+Status check_magnitude(const model::Model& model, std::int64_t tokens, std::int64_t sequences);
+
 // Element size of hidden states: 4 for a model in F32, else 2.
 std::int64_t activation_bytes(const model::Model& model);
 // The cache's types: as the job says, else the activations' type.

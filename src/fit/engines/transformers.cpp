@@ -120,6 +120,11 @@ class TransformersEngine final : public EngineModel {
     if (job.tensor_parallel > 1)
       return fail(ErrorCode::unsupported, "transformers splits a model by layers, not by tensors",
                   "leave out tensor parallelism, or use vllm");
+    if (model.source == model::Source::gguf)
+      return fail(ErrorCode::unsupported, "transformers unpacks a GGUF file to full precision when it loads it",
+                  "use llama.cpp for this file, or name the original model");
+    const TransformersTokens tokens = tokens_of(model, job);
+    GW_TRY(check_magnitude(model, std::max(tokens.cached, tokens.encoder), tokens.sequences));
     const auto stages = balanced_stages(model, targets.size());
     Estimate answer;
     for (std::size_t i = 0; i < targets.size(); ++i) {

@@ -162,6 +162,12 @@ TEST(Transformers, EncoderForwardMatchesMemTracker) {
   EXPECT_NEAR(elements / 11269, 1, 0.02);
 }
 
+TEST(Transformers, RefusesCountsBeyondAnyMemory) {
+  Job job = generate(std::int64_t{1} << 32, std::int64_t{1} << 32, "5.0");
+  job.sequences = 1 << 20;
+  EXPECT_FALSE(estimate(decoder(testing::llama31_8b()), job, a100s(1)));
+}
+
 TEST(Transformers, RefusesTensorParallelism) {
   Job job = generate(16, 16, "5.0");
   job.tensor_parallel = 2;

@@ -24,7 +24,6 @@ namespace {
 
 using model::Model;
 
-constexpr std::string_view kWorker = "vllm/v1/worker/gpu_worker.py, determine_available_memory";
 constexpr double kLargeCardGib = 70;
 
 struct Settings {
@@ -319,6 +318,9 @@ void add_notes(Estimate& answer, const Job& job, const Target& target, const Set
 
 Result<Estimate> VllmEngine::estimate(const Model& model, const Job& job, const std::vector<Target>& targets) const {
   GW_TRY(check(model, job));
+  const std::int64_t context = std::max(job.context_tokens.value_or(model.context_length),
+                                        job.prompt_tokens.value_or(0) + job.new_tokens.value_or(0));
+  GW_TRY(check_magnitude(model, std::max(context, job.vllm.max_batched_tokens.value_or(0)), job.sequences));
   if (job.tensor_parallel * job.pipeline_parallel < static_cast<int>(targets.size()))
     return fail(ErrorCode::bad_input,
                 fmt::format("{} GPUs, but only {} ranks", targets.size(), job.tensor_parallel * job.pipeline_parallel),

@@ -225,6 +225,9 @@ TEST(Vllm, RefusesWhatItCannotRun) {
   EXPECT_FALSE(estimate(model, job, {card("A100", 80, "Ampere")}));
   job = serve(4096, 1, "0.9");
   EXPECT_FALSE(estimate(model, job, std::vector<Target>(2, card("A100", 80, "Ampere"))));
+  job = serve(std::int64_t{1} << 32, 1, "0.9");
+  job.sequences = 1 << 20;
+  EXPECT_FALSE(estimate(model, job, {card("A100", 80, "Ampere")}));
 }
 
 }  // namespace
