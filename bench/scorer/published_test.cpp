@@ -47,6 +47,16 @@ TEST_F(Published, EveryLineIsWellFormed) {
   EXPECT_GE(table_->rows.size(), 170u);
 }
 
+TEST_F(Published, ATableCutAnywhereIsReadOrRefused) {
+  const std::string text =
+      read_file(GPUWRIGHT_SOURCE_DIR "/bench/testdata/published.tsv", std::int64_t{1} << 24).value();
+  for (std::size_t length = 0; length < text.size(); length += 97) {
+    const auto table = read_table(*bytes_in_memory(text.substr(0, length), "cut.tsv"));
+    if (!table) continue;
+    EXPECT_LE(table->refusals.size(), 1u) << length;
+  }
+}
+
 TEST_F(Published, WeightsAreWithinAFifthOfAPercent) {
   EXPECT_LE(summary(Group::weights).median_error, 0.002);
   // lc-052: ollama's own quantiser keeps every attn_v of this model in 16 bits.
