@@ -55,7 +55,7 @@ TransformersRank::TransformersRank(const Model& model, const Job& job, const Tar
   litgpt_ = lower(job.transformers.library) == "litgpt";
   constexpr std::array<std::string_view, 5> kOwnCode = {"qwen", "baichuan", "chatglm", "internlm", "internlm2"};
   own_code_ = std::find(kOwnCode.begin(), kOwnCode.end(), model.family) != kOwnCode.end();
-  const std::string_view usual = own_code_ || !since("4.36") ? "eager" : "sdpa";
+  const std::string_view usual = model.family == "qwen" || !since("4.36") ? "eager" : "sdpa";
   attention_ = litgpt_ ? "flash_attention_2" : job.transformers.attention.empty() ? usual : job.transformers.attention;
 }
 
@@ -135,8 +135,8 @@ std::vector<Component> TransformersRank::persistent(bool running) const {
 Bytes TransformersRank::cache_of(const Layer& layer, std::int64_t tokens) const {
   const model::Attention& attention = layer.attention;
   if (attention.cached_elements_per_token() == 0) return {};
-  const bool expanded = attention.kind == AttentionKind::latent && attention.heads > 0 && attention.key_dim > 0 &&
-                        !(since("5.24") && !job_.engine_version.empty());
+  const bool expanded =
+      attention.kind == AttentionKind::latent && attention.heads > 0 && attention.key_dim > 0 && !since("5.24");
   if (!expanded) return cache_bytes_per_token(attention, key_, value_) * tokens;
   model::Attention all_heads = attention;
   all_heads.kind = AttentionKind::full;

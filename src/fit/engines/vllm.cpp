@@ -144,7 +144,9 @@ Component Rank::profiled_activations(const Constant& sampler) const {
   const double hidden = static_cast<double>(model_.hidden) * element * tokens;
   const auto logits = static_cast<double>(std::min(settings_.max_sequences, settings_.batched_tokens)) *
                       static_cast<double>(model_.vocabulary);
-  const bool samples = settings_.v1 && rank_.last_stage && model_.vocabulary > 0;
+  const bool generates = model_.kind != model::ModelKind::encoder && model_.kind != model::ModelKind::dual_encoder &&
+                         model_.kind != model::ModelKind::vision_encoder;
+  const bool samples = generates && settings_.v1 && rank_.last_stage && model_.vocabulary > 0;
   const double low = std::max(0.85 * forward, samples ? hidden + sampler.low * logits : 0);
   const double expected = std::max(forward, samples ? hidden + sampler.expected * logits : 0);
   const double high = std::max(1.3 * widest.high * element * tokens, samples ? 2 * hidden + sampler.high * logits : 0);
@@ -285,8 +287,9 @@ class VllmEngine final : public EngineModel {
 };
 
 Status check(const Model& model, const Job& job) {
-  if (model.kind == model::ModelKind::encoder_decoder && version_at_least(job.engine_version, "0.11") &&
-      model.family != "whisper" && model.family != "bart")
+  const bool runs =
+      model.family == "whisper" || (model.family == "bart" && !version_at_least(job.engine_version, "0.11"));
+  if (model.kind == model::ModelKind::encoder_decoder && !runs)
     return fail(ErrorCode::unsupported, fmt::format("vllm does not run encoder-decoder models like {}", model.name));
   for (const model::Layer& layer : model.layers) {
     const std::int64_t heads = layer.attention.heads;
