@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <thread>
 
 #include "base/text.h"
 #include "model/config.h"
 #include "model/packed_weights.h"
+#include "model/placed_tensors.h"
 
 namespace gpuwright::model {
 namespace {
@@ -16,33 +16,6 @@ namespace {
 // Beyond this the plan and the file describe different models.
 constexpr double kWorthANote = 0.01;
 constexpr double kAbsurdFactor = 3.0;
-
-void place(StoredTensor& source, Tensor& tensor) {
-  const TensorPlace place = place_of(source.name);
-  tensor.name = std::move(source.name);
-  tensor.role = place.role;
-  tensor.layer = place.layer;
-  tensor.dtype = source.dtype;
-  tensor.rows = source.rows;
-  tensor.columns = source.columns;
-  tensor.bytes = source.bytes;
-}
-
-// Large models by two threads: a name is read at a time, and there may be 100,000.
-std::vector<Tensor> placed(std::vector<StoredTensor> stored) {
-  constexpr std::size_t kWorthAThread = 20'000;
-  std::vector<Tensor> tensors(stored.size());
-  const auto place_range = [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) place(stored[i], tensors[i]);
-  };
-  const std::size_t half = stored.size() < kWorthAThread ? 0 : stored.size() / 2;
-  {
-    std::jthread helper;
-    if (half > 0) helper = std::jthread([&] { place_range(0, half); });
-    place_range(half, stored.size());
-  }
-  return tensors;
-}
 
 const Tensor* first_of(const std::vector<Tensor>& tensors, TensorRole role) {
   const auto found =
@@ -157,7 +130,8 @@ Model without_config(std::string_view name, const std::vector<Tensor>& tensors) 
 }  // namespace
 
 Result<Model> assemble(WeightsFile weights, const Json* config, std::string_view name, const LoadOptions& options) {
-  std::vector<Tensor> tensors = placed(std::move(weights.tensors));
+  std::vector<Tensor> tensors = placed_tensors(weights.tensors);
+  std::vector<StoredTensor>().swap(weights.tensors);
   if (tensors.empty()) return fail(ErrorCode::bad_input, fmt::format("{}: the weights hold no tensors", name));
   Model model = config != nullptr ? GW_TRY(model_from_config(*config, name, options)) : without_config(name, tensors);
   const std::int64_t planned = config != nullptr ? model.parameters() : 0;
