@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import threading
@@ -31,6 +32,11 @@ def dependencies(build):
             if path.is_relative_to(ROOT) and not path.is_relative_to(ROOT / "build"):
                 current.append(path)
     return result
+
+
+def made_by(command):
+    found = re.search(r" -o (\S+)", command)
+    return found.group(1) if found else ""
 
 
 def fingerprint(command, files, common):
@@ -62,7 +68,7 @@ def main():
         ours = source.is_relative_to(ROOT) and not source.is_relative_to(ROOT / "build")
         if not ours or source.suffix != ".cpp" or (wanted and source not in wanted):
             continue
-        key = fingerprint(entry["command"], [source] + known.get(entry["output"], []), common)
+        key = fingerprint(entry["command"], [source] + known.get(made_by(entry["command"]), []), common)
         if not (cache / key).exists():
             todo.append((source, key))
 

@@ -54,8 +54,8 @@ std::string title(std::string_view name, std::string_view summary) {
   std::string upper(name);
   for (char& c : upper)
     if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  return fmt::format(".TH {} 1 \"{}\" \"gpuwright {}\" \"gpuwright manual\"\n.SH NAME\n{} \\- {}\n", quoted(upper), version_date(),
-                     version(), escape(name), escape(summary));
+  return fmt::format(".TH {} 1 \"{}\" \"gpuwright {}\" \"gpuwright manual\"\n.SH NAME\n{} \\- {}\n", quoted(upper),
+                     version_date(), version(), escape(name), escape(summary));
 }
 
 std::string options_section(std::string_view heading, const std::vector<Option>& options, std::string_view group) {
