@@ -13,7 +13,9 @@
 
 namespace gpuwright::model {
 
-// Layers, sizes and a laid-out tensor plan in the dtype (and quantisation) that the config declares.
+// Layers, sizes and a laid-out tensor plan in the dtype (and quantisation) that the config declares. Decoder modules
+// are named as the family's own Hugging Face code names them; experts of a layer are one tensor with copies. Layers for
+// multi-token prediction have the role of that name (transformers does not load them), towers the role vision.
 // unsupported: an architecture that is not known, unless options.upper_bound; bad_input: absurd or missing sizes.
 Result<Model> model_from_config(const Json& config, std::string_view name, const LoadOptions& options = {});
 

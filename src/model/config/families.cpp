@@ -225,6 +225,7 @@ std::vector<Family> make_families() {
       {.model_type = "gemma3n",
        .family = "gemma3n",
        .decoder = read_gemma3n,
+       .towers = read_gemma3n_towers,
        .architecture = "Gemma3nForConditionalGeneration"},
       {.model_type = "gemma4_text", .family = "gemma4", .decoder = read_gemma4, .architecture = "Gemma4ForCausalLM"},
       {.model_type = "gemma4",

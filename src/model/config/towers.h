@@ -51,6 +51,7 @@ Tower tower_of(const Fields& vision, std::string prefix);
 
 // The towers of vision-language models.
 void read_gemma3_vision(const Fields& config, Plan& plan, Model& model);
+void read_gemma3n_towers(const Fields& config, Plan& plan, Model& model);
 void read_gemma4_towers(const Fields& config, Plan& plan, Model& model);
 void read_qwen2_vision(const Fields& config, Plan& plan, Model& model);
 void read_qwen2_5_vision(const Fields& config, Plan& plan, Model& model);

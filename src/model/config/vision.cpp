@@ -104,6 +104,12 @@ void read_gemma3_vision(const Fields& config, Plan& plan, Model& model) {
   model.vision = encoder_of(tower, positions);
 }
 
+void read_gemma3n_towers(const Fields& config, Plan&, Model&) {
+  if (config.has({"vision_config"}) || config.has({"audio_config"}))
+    config.reading().assumptions.push_back(
+        "The vision (MobileNet-V5) and audio towers of Gemma 3n are not described: their weights are missing here.");
+}
+
 void read_qwen2_vision(const Fields& config, Plan& plan, Model& model) {
   if (!has_vision(config)) return;
   const Fields vision = config.child({"vision_config"});
@@ -192,8 +198,8 @@ void read_mllama_vision(const Fields& config, Plan& plan, Model& model) {
   ratios = std::min<std::int64_t>(ratios, 4096) + 1;
   plan.matrix(kVision, -1, "vision_model.pre_tile_positional_embedding", ratios, tiles * tower.hidden);
   plan.matrix(kVision, -1, "vision_model.post_tile_positional_embedding", ratios, tiles * tower.hidden);
-  plan.matrix(kVision, -1, "vision_model.gated_positional_embedding.tile_embedding", ratios,
-              tiles * tower.position_rows * tower.hidden);
+  plan.matrix(kVision, -1, "vision_model.gated_positional_embedding.tile_embedding",
+              ratios * tiles * tower.position_rows, tower.hidden);
   plan.vector(kVision, -1, "vision_model.gates", 3);
   projector(plan, "multi_modal_projector", model.hidden, vision.size({"vision_output_dim"}, 7680), true);
   model.vision = encoder_of(tower, tower.position_rows);
