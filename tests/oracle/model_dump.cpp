@@ -40,8 +40,8 @@ void print(const model::Model& model, bool tensors) {
   fmt::print("tensors\t{}\nparameters\t{}\nweight_bytes\t{}\nfile_bytes\t{}\n", model.tensors.size(),
              model.parameters(), model.weight_bytes().count, model.file_bytes.count);
   fmt::print("architecture\t{}\nfamily\t{}\nformat\t{}\nlayers\t{}\nhidden\t{}\nvocabulary\t{}\ncontext\t{}\n",
-             model.architecture, model.family, model.weight_format, model.layers.size(), model.hidden,
-             model.vocabulary, model.context_length);
+             model.architecture, model.family, model.weight_format, model.layers.size(), model.hidden, model.vocabulary,
+             model.context_length);
   fmt::print("tied\t{}\ncached_elements_per_token\t{}\n", model.tied_embeddings, cached);
   for (const std::string& assumption : model.assumptions) fmt::print("assumption\t{}\n", assumption);
 }

@@ -13,7 +13,7 @@ namespace {
 
 // A first block that holds the small fields between two tensors; jumps over weights start with it anew.
 constexpr std::size_t kFirstBlock = 16 << 10;
-constexpr std::int64_t kMaxBytesRead = 1 << 30;
+constexpr std::int64_t kMaxBytesRead = 1 << 29;
 constexpr int kMaxDepth = 32;  // graphs within graphs; real models have three
 constexpr std::size_t kMaxTensors = 1 << 18;
 constexpr std::size_t kMaxOperators = 1 << 12;  // different ones
