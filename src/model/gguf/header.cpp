@@ -12,12 +12,12 @@
 namespace gpuwright::model::gguf {
 namespace {
 
-constexpr std::size_t kFirstBlock = 256 << 10;  // holds most headers without a vocabulary
+constexpr std::size_t kFirstBlock = 256 << 10;     // holds most headers without a vocabulary
 constexpr std::int64_t kMaxHeaderBytes = 1 << 28;  // of Gemma 3, with 262,144 words: 10 MiB
-constexpr std::uint64_t kMaxTensors = 1 << 18;    // DeepSeek-V3 with one tensor an expert has 91,000
-constexpr std::uint64_t kMaxEntries = 1 << 16;    // real files have about 40
-constexpr std::uint64_t kMaxNameBytes = 1 << 10;  // ggml allows 64
-constexpr std::uint64_t kMaxKeyBytes = 1 << 16;   // the specification's limit
+constexpr std::uint64_t kMaxTensors = 1 << 18;     // DeepSeek-V3 with one tensor an expert has 91,000
+constexpr std::uint64_t kMaxEntries = 1 << 16;     // real files have about 40
+constexpr std::uint64_t kMaxNameBytes = 1 << 10;   // ggml allows 64
+constexpr std::uint64_t kMaxKeyBytes = 1 << 16;    // the specification's limit
 constexpr std::uint64_t kMaxKeptText = 1 << 12;
 constexpr std::uint64_t kMaxKeptElements = 1 << 14;  // of one array: no model has more layers
 constexpr std::uint64_t kMaxKeptAltogether = 1 << 20;
