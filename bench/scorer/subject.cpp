@@ -37,7 +37,12 @@ std::string base_of_dynamic(std::string_view name) {
 // Names of the table that mean one of with_weight_format's, and the ones that no format can be told from.
 Result<std::string> weight_format(const Row& row, Need need) {
   const auto quant = row.settings.text("quant");
-  if (!quant) return std::string(row.settings.text("precision").value_or(""));
+  if (!quant) {
+    const std::string_view plain =
+        row.settings.text("weight_dtype").value_or(row.settings.text("precision").value_or(""));
+    // Automatic mixed precision keeps the weights in 32 bits.
+    return std::string(plain.ends_with("-amp") ? "fp32" : plain);
+  }
   const std::string text(*quant);
   if (text == "bnb-4bit" || text == "torchao-nf4") return std::string("bnb-nf4");
   if (text == "wna16-int4") return std::string("gptq-int4");
