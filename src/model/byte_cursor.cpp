@@ -119,8 +119,25 @@ void ByteCursor::skip(std::uint64_t count) {
   if (count > first_block_) next_block_ = first_block_;
 }
 
+// Vocabularies and merges are hundreds of thousands of strings: as long as they lie in the window, only the cursor
+// moves.
 void ByteCursor::skip_strings(std::uint64_t count) {
-  for (std::uint64_t i = 0; i < count && ok(); ++i) skip(u64());
+  constexpr std::size_t kLength = 8;
+  while (count > 0 && ok()) {
+    while (count > 0 && filled_ - cursor_ >= kLength) {
+      const std::size_t before = cursor_;
+      const std::uint64_t length = u64();
+      if (length > filled_ - cursor_) {
+        cursor_ = before;
+        break;
+      }
+      cursor_ += static_cast<std::size_t>(length);
+      --count;
+    }
+    if (count == 0) return;
+    skip(u64());
+    --count;
+  }
 }
 
 }  // namespace gpuwright::model
