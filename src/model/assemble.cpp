@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "model/config.h"
+#include "model/fold_experts.h"
 #include "model/packed_weights.h"
 #include "model/placed_tensors.h"
 
@@ -150,6 +151,7 @@ Result<Model> assemble(WeightsFile weights, const Json* config, std::string_view
   note_missing_layers(model);
   settle_head(model);
   GW_TRY(compare_counts(model, planned, name));
+  fold_experts(model.tensors);
   return model;
 }
 

@@ -52,7 +52,7 @@ std::int64_t Model::parameters() const {
 std::int64_t Model::active_parameters() const {
   std::int64_t total = 0;
   for (const Tensor& tensor : tensors) {
-    if (tensor.role == TensorRole::quantization) continue;
+    if (tensor.role == TensorRole::quantization || tensor.role == TensorRole::multi_token_prediction) continue;
     std::int64_t weights = tensor.weights();
     if (tensor.role == TensorRole::expert && tensor.layer >= 0 &&
         static_cast<std::size_t>(tensor.layer) < layers.size()) {

@@ -190,7 +190,7 @@ struct Model {
   bool upper_bound = false;              // the architecture is unknown: every layer is priced as full attention
 
   std::int64_t parameters() const;         // logical weights; tied heads once, quantisation tensors not at all
-  std::int64_t active_parameters() const;  // used for one token: experts_per_token of experts
+  std::int64_t active_parameters() const;  // used for one token: experts_per_token of experts, no MTP blocks
   Bytes weight_bytes() const;              // all tensors as stored
 };
 
