@@ -117,8 +117,13 @@ class Reader {
     return {};
   }
 
+  // "-bandwidth" may be what --sort wants; "--json" and the -c of -c8 are options.
+  bool may_be_value(const std::string& word) const {
+    return !is_option_word(word) || (word[1] != '-' && !option_named(word.substr(0, 2), command_));
+  }
+
   Status read_value(const Option& option) {
-    const bool follows = at_ < words_.size() && !is_option_word(words_[at_]);
+    const bool follows = at_ < words_.size() && may_be_value(words_[at_]);
     const bool chosen = follows && contains(option.choices, words_[at_]);
     if (option.value.empty() || (option.optional_value && !chosen)) {
       arguments_.mark(option.name);

@@ -1,6 +1,7 @@
 // From the words of a command line to a command and its arguments, by the rules that GNU programs taught people:
 // options anywhere, `--name value`, `--name=value`, `-nVALUE`, `--` ends the options, "-5" is a number and not an
-// option. What begins with a dash is never taken for a value (but `--name=-x` is), so a forgotten value is noticed.
+// option. What is or looks like an option is not taken for a value (but `--name=--x` is), so a forgotten
+// value is noticed; "-bandwidth" is one where no option -b exists.
 #pragma once
 
 #include <string>

@@ -80,6 +80,12 @@ TEST(Parse, NegativeNumbersAreValuesAndNotOptions) {
   EXPECT_EQ(parsed({"fit", "-"}).arguments.value("MODEL"), "-");
 }
 
+TEST(Parse, ADashBeforeAValueIsNoOptionWhereNoneIsCalledSo) {
+  EXPECT_EQ(parsed({"fit", "m", "--gpu", "-bandwidth"}).arguments.value("--gpu"), "-bandwidth");
+  EXPECT_THAT(refusal({"fit", "m", "--gpu", "-c5"}), HasSubstr("--gpu needs a value: NAME"));
+  EXPECT_THAT(refusal({"fit", "m", "--gpu", "-h"}), HasSubstr("--gpu needs a value: NAME"));
+}
+
 TEST(Parse, TwoDashesEndTheOptions) {
   EXPECT_EQ(parsed({"fit", "--", "--gpu"}).arguments.value("MODEL"), "--gpu");
   EXPECT_FALSE(has_flag({"fit", "--", "--json"}, "--json"));
