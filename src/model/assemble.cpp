@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "model/config.h"
-#include "model/fold_experts.h"
 #include "model/packed_weights.h"
 #include "model/placed_tensors.h"
 
@@ -151,7 +150,6 @@ Result<Model> assemble(WeightsFile weights, const Json* config, std::string_view
   note_missing_layers(model);
   settle_head(model);
   GW_TRY(compare_counts(model, planned, name));
-  fold_experts(model.tensors);
   return model;
 }
 
