@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
+#include <cstdio>
+#include <exception>
 #include <iostream>
 #include <string_view>
 #include <vector>
@@ -60,5 +62,10 @@ int run(const std::vector<std::string_view>& arguments) {
 }  // namespace gpuwright::scorer
 
 int main(int argc, char** argv) {
-  return gpuwright::scorer::run(std::vector<std::string_view>(argv + 1, argv + argc));
+  try {
+    return gpuwright::scorer::run(std::vector<std::string_view>(argv + 1, argv + argc));
+  } catch (const std::exception& error) {
+    std::fputs(error.what(), stderr);
+    return 4;
+  }
 }

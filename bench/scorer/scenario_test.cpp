@@ -16,7 +16,7 @@ const catalog::Catalog& facts() {
   return catalog;
 }
 
-Row row_of(std::string engine, std::vector<std::pair<std::string, std::string>> settings) {
+Row row_of(std::string engine, const std::vector<std::pair<std::string, std::string>>& settings) {
   Row row;
   row.id = "t-1";
   row.engine = std::move(engine);
@@ -25,7 +25,7 @@ Row row_of(std::string engine, std::vector<std::pair<std::string, std::string>> 
   row.where = "gpu";
   row.meter = "tensor";
   row.usable = "yes";
-  for (auto& [key, value] : settings) row.settings.add(key, value);
+  for (const auto& [key, value] : settings) row.settings.add(key, value);
   return row;
 }
 

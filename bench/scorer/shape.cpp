@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -88,7 +89,7 @@ void solve_feed_forward(Shape& shape) {
       hidden * static_cast<double>(*shape.head_dim) * static_cast<double>(2 * *shape.heads + 2 * *shape.kv_heads);
   const double tables = hidden * static_cast<double>(*shape.vocab) * (shape.tied ? 1 : 2);
   const double rest = (static_cast<double>(*shape.params) - tables) / static_cast<double>(*shape.layers) - attention;
-  if (rest > 0) shape.ffn = static_cast<std::int64_t>(rest / (3 * hidden) + 0.5);
+  if (rest > 0) shape.ffn = std::llround(rest / (3 * hidden));
 }
 
 Status check_told(const Shape& shape, Need need) {
