@@ -96,8 +96,10 @@ MaybeChange smaller_cache_type(const Setup& setup) {
                      job.llama.flash_attention = true;
                    });
   if (is_budgeted(setup.job))
-    return changed(setup, "store keys and values in 8 bits: --kv-cache-dtype fp8", "a small loss of precision",
-                   [](Job& job) { job.key_type = job.value_type = Dtype::f8_e4m3; });
+    return changed(setup,
+                   setup.job.engine == Engine::vllm ? "store keys and values in 8 bits: --kv-cache-dtype fp8"
+                                                    : "store keys and values in 8 bits: --kv-cache-dtype fp8_e4m3",
+                   "a small loss of precision", [](Job& job) { job.key_type = job.value_type = Dtype::f8_e4m3; });
   return std::nullopt;
 }
 
@@ -124,9 +126,10 @@ MaybeChange shorter_context(const Setup& setup) {
   const auto solved = largest(Quantity::context, *setup.model, setup.job, setup.targets, true);
   if (!solved || solved->value < 512) return std::nullopt;
   const std::int64_t context = solved->value / 256 * 256;
-  const std::string option = is_llama(setup.job)      ? "--ctx-size"
-                             : is_budgeted(setup.job) ? "--max-model-len"
-                                                      : "prompt + new";
+  const std::string option = is_llama(setup.job)                  ? "--ctx-size"
+                             : setup.job.engine == Engine::vllm   ? "--max-model-len"
+                             : setup.job.engine == Engine::sglang ? "--context-length"
+                                                                  : "prompt + new";
   return changed(setup, fmt::format("shorten the context: {} {}", option, context),
                  "longer conversations and documents are cut",
                  [&](Job& job) { job = solved->job, job.context_tokens = context; });
@@ -183,7 +186,8 @@ MaybeChange twice_the_gpus(const Setup& setup) {
   change.setup.targets.insert(change.setup.targets.end(), once.begin(), once.end());
   if (is_budgeted(setup.job)) {
     change.setup.job.tensor_parallel *= 2;
-    change.what += fmt::format(": --tensor-parallel-size {}", change.setup.job.tensor_parallel);
+    change.what += fmt::format(": {} {}", setup.job.engine == Engine::vllm ? "--tensor-parallel-size" : "--tp-size",
+                               change.setup.job.tensor_parallel);
     change.cost += ", and the link between them";
   }
   return change;

@@ -68,6 +68,8 @@ class Placer {
 
   void place(const model::Tensor& tensor) {
     if (tensor.role == TensorRole::vision) return;
+    // Blocks that only drafting uses are skipped by the loader (TENSOR_SKIP, llama-model.cpp) unless it drafts.
+    if (tensor.role == TensorRole::multi_token_prediction && job_.llama.speculative_tokens == 0) return;
     const int buffer = buffer_of(tensor);
     if (buffer > 0 && job_.llama.split_by_rows && tensor.rows > 1) return place_by_rows(tensor);
     placement_.weights[static_cast<std::size_t>(buffer)] += tensor.bytes;
