@@ -58,6 +58,8 @@ Result<std::string> weight_format(const Row& row, Need need) {
   if (row.settings.text("mix") == "standard-2023") return text + "@2023";
   // llama.cpp's choice of types changed over time: its build number tells which.
   const auto engine = engine_of(row);
+  if (row.settings.text("mix") == "standard" && engine && engine->engine == fit::Engine::ollama)
+    return text + "@ollama";
   if (row.settings.text("mix") == "standard" && engine && engine->version.starts_with("b"))
     return fmt::format("{}@{}", text, engine->version);
   return text;

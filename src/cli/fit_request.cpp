@@ -137,6 +137,14 @@ Result<std::pair<std::string, Arguments>> split_item(const std::string& word, co
   return std::pair(std::string(parts[0]), std::move(settings));
 }
 
+// ollama's library is quantised by rules of its own where llama.cpp's file types are concerned.
+Result<model::Model> in_format(const model::Model& model, const std::string& format, const Arguments& settings) {
+  const auto engine = fit::engine_named(settings.value("--engine").value_or("vllm"));
+  if (engine && engine->engine == fit::Engine::ollama)
+    if (auto converted = model::with_weight_format(model, format + "@ollama")) return converted;
+  return model::with_weight_format(model, format);
+}
+
 Result<FitItem> read_item(const std::string& word, const Arguments& common) {
   const auto [reference, settings] = GW_TRY(split_item(word, common));
   model::LoadOptions options;
@@ -144,7 +152,7 @@ Result<FitItem> read_item(const std::string& word, const Arguments& common) {
   options.variant = settings.value("--variant").value_or("");
   FitItem item{reference, GW_TRY(model::load(reference, options)), {}};
   if (const auto format = settings.value("--format"))
-    item.model = GW_TRY(model::with_weight_format(item.model, *format));
+    item.model = GW_TRY(in_format(item.model, *format, settings));
   item.job = GW_TRY(read_job(settings, item.model));
   return item;
 }
