@@ -162,7 +162,7 @@ Result<Constant> constant(Engine engine, std::string_view name, std::string_view
   const ConstantRow* best = nullptr;
   for (const ConstantRow& row : *rows) {
     if (row.name != name || !version_at_least(version, row.since)) continue;
-    if (!row.architecture.empty() && lower(row.architecture) != lower(architecture)) continue;
+    if (!starts_with_ignoring_case(architecture, row.architecture)) continue;
     const bool better = best == nullptr || (best->architecture.empty() && !row.architecture.empty()) ||
                         (best->architecture.empty() == row.architecture.empty() && !row.since.empty() &&
                          (best->since.empty() || version_at_least(row.since, best->since)));

@@ -21,9 +21,9 @@ class EngineModel {
 const EngineModel* engine_model(Engine engine);
 
 // A measured constant with its range, from data/engine_<engine>.toml: [[constant]] name, low, expected, high, source,
-// and optionally since (engine version) and architecture (of the GPU, "Ada"). The unit stands in the name
-// ("cuda_graphs_bytes"). Of the rows of that name, those of the given architecture come before those of none, and
-// among them the newest `since` that is not after `version` holds. An unknown name is an internal error.
+// and optionally since (engine version) and architecture (of the GPU; "Ada" holds for "Ada Lovelace"). The unit stands
+// in the name ("cuda_graphs_bytes"). Of the rows of that name, those of the given architecture come before those of
+// none, and among them the newest `since` that is not after `version` holds. An unknown name is an internal error.
 struct Constant {
   double low = 0, expected = 0, high = 0;
   std::string source;
