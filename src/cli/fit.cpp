@@ -47,8 +47,10 @@ Result<FitAnswer> answer_one(const FitRequest& request) {
   } else {
     answer.estimate = GW_TRY(fit::estimate(item.model, item.job, request.targets));
   }
-  if (answer.estimate.verdict() != fit::Verdict::fits)
-    answer.estimate.advice = fit::advise(item.model, item.job, request.targets);
+  const bool solved = answer.solution && answer.estimate.verdict() != fit::Verdict::no;
+  if (!solved && answer.estimate.verdict() != fit::Verdict::fits)
+    answer.estimate.advice =
+        fit::advise(item.model, answer.solution ? answer.solution->job : item.job, request.targets);
   return answer;
 }
 

@@ -151,8 +151,7 @@ Result<FitItem> read_item(const std::string& word, const Arguments& common) {
   options.upper_bound = settings.has("--upper-bound");
   options.variant = settings.value("--variant").value_or("");
   FitItem item{reference, GW_TRY(model::load(reference, options)), {}};
-  if (const auto format = settings.value("--format"))
-    item.model = GW_TRY(in_format(item.model, *format, settings));
+  if (const auto format = settings.value("--format")) item.model = GW_TRY(in_format(item.model, *format, settings));
   item.job = GW_TRY(read_job(settings, item.model));
   return item;
 }

@@ -133,9 +133,8 @@ void print_solution(const FitAnswer& answer, const Console& console) {
 
 void print_choices(const FitAnswer& answer, const Console& console) {
   if (!answer.request->smallest_gpu) return;
-  console.out << '\n';
   if (answer.gpu_choices.empty()) {
-    console.out << paint(console, Tone::bad, "no accelerator of the catalogue holds it") << '\n';
+    console.out << '\n' << paint(console, Tone::bad, "no accelerator of the catalogue holds it") << '\n';
     return;
   }
   const int count = answer.request->gpu_count;
@@ -152,7 +151,6 @@ void print_choices(const FitAnswer& answer, const Console& console) {
 
 void print_explanation(const fit::Estimate& estimate, const Console& console) {
   for (const fit::GpuEstimate& gpu : estimate.per_gpu) {
-    console.out << '\n';
     print_heading(console, fmt::format("GPU {} ({}): every instant", gpu.rank, printable(gpu.gpu)));
     console.out << "  usable " << to_string(gpu.usable) << " = " << printable(gpu.usable_formula) << '\n';
     for (const fit::Instant& instant : gpu.instants) {
