@@ -13,6 +13,7 @@
 #include "reading.h"
 #include "scenario.h"
 #include "subject.h"
+#include "training.h"
 #include "vocabulary.h"
 
 namespace gpuwright::scorer {
@@ -198,7 +199,6 @@ bool depends_on_ranges(const Row& row) {
 }
 
 Status check_asked(const Row& row) {
-  if (row.mode != "inference") return fail(ErrorCode::unsupported, "training is not predicted yet");
   const std::string_view part = part_of(row);
   const auto& parts = known_parts();
   if (!part.empty() && std::find(parts.begin(), parts.end(), part) == parts.end())
@@ -219,6 +219,7 @@ bool is_llama_family(const Row& row) {
 Result<Answer> predict(const Row& row, const catalog::Catalog& catalog) {
   GW_TRY(check_asked(row));
   if (is_library(row)) return Answer{GW_TRY(predict_library(row, catalog)), {}};
+  if (is_training(row)) return predict_training(row, catalog);
   const Scenario middle = GW_TRY(scenario_of(row, catalog, End::middle));
   ResolvedModel resolved = GW_TRY(model_of(row));
   const model::Model model = GW_TRY(asked_part(row, resolved.model));
@@ -239,13 +240,8 @@ Result<Answer> predict(const Row& row, const catalog::Catalog& catalog) {
   return answer;
 }
 
-Result<std::string> explain(const Row& row, const catalog::Catalog& catalog) {
-  GW_TRY(check_asked(row));
-  Scenario scenario = GW_TRY(scenario_of(row, catalog, End::middle));
-  const ResolvedModel resolved = GW_TRY(model_of(row));
-  const model::Model model = GW_TRY(asked_part(row, resolved.model));
-  GW_TRY(adapt(row, resolved.model, scenario));
-  const fit::Estimate answer = GW_TRY(fit::estimate(model, scenario.job, scenario.targets));
+std::string estimate_text(const Row& row, const model::Model& model, const fit::Estimate& answer,
+                          const std::vector<std::string>& notes) {
   std::string text = fmt::format("{}: {} ({}), {} parameters, {}\n", row.id, model.name, model.family,
                                  in_billions(model.parameters()), model.weight_format);
   const auto line = [&](std::string_view where, const fit::Component& part) {
@@ -263,8 +259,18 @@ Result<std::string> explain(const Row& row, const catalog::Catalog& catalog) {
     text +=
         fmt::format("  capacity {} {} {} {} | {}\n", found.name, found.low, found.expected, found.high, found.formula);
   for (const std::string& note : answer.notes) text += fmt::format("  note {}\n", note);
-  for (const std::string& note : resolved.notes) text += fmt::format("  note {}\n", note);
+  for (const std::string& note : notes) text += fmt::format("  note {}\n", note);
   return text;
+}
+
+Result<std::string> explain(const Row& row, const catalog::Catalog& catalog) {
+  GW_TRY(check_asked(row));
+  if (is_training(row)) return explain_training(row, catalog);
+  Scenario scenario = GW_TRY(scenario_of(row, catalog, End::middle));
+  const ResolvedModel resolved = GW_TRY(model_of(row));
+  const model::Model model = GW_TRY(asked_part(row, resolved.model));
+  GW_TRY(adapt(row, resolved.model, scenario));
+  return estimate_text(row, model, GW_TRY(fit::estimate(model, scenario.job, scenario.targets)), resolved.notes);
 }
 
 }  // namespace gpuwright::scorer

@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "catalog/catalog.h"
+#include "fit/fit.h"
 #include "row.h"
 #include "score.h"
 
@@ -24,6 +25,8 @@ Result<Answer> predict(const Row& row, const catalog::Catalog& catalog);
 bool is_llama_family(const Row& row);
 
 // The whole estimate behind the line, for people who look into a miss.
+std::string estimate_text(const Row& row, const model::Model& model, const fit::Estimate& answer,
+                          const std::vector<std::string>& notes);
 Result<std::string> explain(const Row& row, const catalog::Catalog& catalog);
 
 }  // namespace gpuwright::scorer

@@ -46,19 +46,9 @@ Result<std::int64_t> count_of_gpus(const Row& row) {
 }
 
 Status place(const Row& row, const catalog::Catalog& catalog, End end, Scenario& scenario) {
-  const auto name = row.settings.text("gpu");
-  const catalog::Accelerator* known = name ? find_gpu(catalog, *name) : nullptr;
-  fit::Target target = known != nullptr ? fit::target_from(*known) : fit::Target{};
-  if (known == nullptr) {
-    target.name = name ? std::string(*name) : "GPU";
-    target.total = target.free = kAnySize;
-  }
-  const auto total = GW_TRY(picked(row.settings, "gpu_mem", end));
-  const auto free = GW_TRY(picked(row.settings, "free_mem", end));
-  if (total) target.total = target.free = Bytes{*total};
-  if (free) target.free = Bytes{*free};
-  scenario.memory_known = known != nullptr || total;
-  scenario.targets.assign(static_cast<std::size_t>(GW_TRY(count_of_gpus(row))), target);
+  const PlacedTarget placed = GW_TRY(place_one(row, catalog, end));
+  scenario.memory_known = placed.memory_known;
+  scenario.targets.assign(static_cast<std::size_t>(GW_TRY(count_of_gpus(row))), placed.target);
   return {};
 }
 
@@ -165,6 +155,23 @@ const catalog::Accelerator* find_gpu(const catalog::Catalog& catalog, std::strin
   for (const catalog::Accelerator& accelerator : catalog.accelerators())
     if (accelerator.vendor == "NVIDIA" && bears_name(accelerator, text)) return &accelerator;
   return nullptr;
+}
+
+Result<PlacedTarget> place_one(const Row& row, const catalog::Catalog& catalog, End end) {
+  const auto name = row.settings.text("gpu");
+  const catalog::Accelerator* known = name ? find_gpu(catalog, *name) : nullptr;
+  PlacedTarget placed{known != nullptr ? fit::target_from(*known) : fit::Target{}, known != nullptr};
+  fit::Target& target = placed.target;
+  if (known == nullptr) {
+    target.name = name ? std::string(*name) : "GPU";
+    target.total = target.free = kAnySize;
+  }
+  const auto total = GW_TRY(picked(row.settings, "gpu_mem", end));
+  const auto free = GW_TRY(picked(row.settings, "free_mem", end));
+  if (total) target.total = target.free = Bytes{*total};
+  if (free) target.free = Bytes{*free};
+  placed.memory_known = placed.memory_known || total;
+  return placed;
 }
 
 Result<fit::EngineChoice> engine_of(const Row& row) {

@@ -23,6 +23,13 @@ enum class End : std::uint8_t { low, middle, high };
 Result<fit::EngineChoice> engine_of(const Row& row);
 Result<Scenario> scenario_of(const Row& row, const catalog::Catalog& catalog, End end);
 
+// One of the GPUs that the line names.
+struct PlacedTarget {
+  fit::Target target;
+  bool memory_known = false;
+};
+Result<PlacedTarget> place_one(const Row& row, const catalog::Catalog& catalog, End end);
+
 // "A100-80GB", "RTXA6000", "RTX3090-24GB": the names of the table as people write them, found in the catalogue.
 // nullptr when it is not there; of several that fit, the first of NVIDIA's with that much memory.
 const catalog::Accelerator* find_gpu(const catalog::Catalog& catalog, std::string_view name);

@@ -23,7 +23,9 @@ Json components_json(const fit::Instant& instant) {
   for (int kind = 0; kind < fit::kComponentKinds; ++kind) {
     const auto which = static_cast<ComponentKind>(kind);
     if (which == ComponentKind::output_buffer) continue;
-    json.set(fit::json_key(which), instant.total_of(which).expected.count);
+    const std::int64_t bytes = instant.total_of(which).expected.count;
+    if (which >= ComponentKind::gradients && bytes == 0) continue;  // of training alone
+    json.set(fit::json_key(which), bytes);
   }
   return json;
 }

@@ -23,6 +23,12 @@ constexpr std::array<KindName, kComponentKinds> kKindNames = {{
     {"allocator_bytes", "allocator slack"},
     {"runtime_bytes", "runtime"},
     {"output_buffer_bytes", "output buffer"},
+    {"gradients_bytes", "gradients"},
+    {"master_weights_bytes", "master weights"},
+    {"optimizer_state_bytes", "optimizer state"},
+    {"adapters_bytes", "adapters"},
+    {"dequantised_weights_bytes", "dequantised weights"},
+    {"sharding_buffers_bytes", "sharding buffers"},
 }};
 
 void add(Range& range, const Component& component) {

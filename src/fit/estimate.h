@@ -34,8 +34,15 @@ enum class ComponentKind : std::uint8_t {
   allocator,      // reserved but not allocated
   runtime,        // context, libraries, kernels
   output_buffer,  // host copy of the logits
+  // Training
+  gradients,
+  master_weights,       // fp32 copies that the optimizer updates
+  optimizer_state,      // moments, and the step's own temporaries
+  adapters,             // LoRA and DoRA matrices
+  dequantised_weights,  // one quantised linear at a time, in 16 bit
+  sharding_buffers,     // ZeRO buckets, gathered layers of FSDP
 };
-inline constexpr int kComponentKinds = 12;
+inline constexpr int kComponentKinds = 18;
 std::string_view json_key(ComponentKind kind);  // "weights_bytes"
 std::string_view label_of(ComponentKind kind);  // "weights"
 

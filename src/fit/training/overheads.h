@@ -1,0 +1,19 @@
+// What no tensor explains: CUDA context, cuBLAS workspaces, NCCL, and what the caching allocator keeps.
+#pragma once
+
+#include <vector>
+
+#include "fit/fit.h"
+#include "fit/training/job.h"
+
+namespace gpuwright::fit::training {
+
+// Outside of the allocator's slack, the same at every instant.
+Result<std::vector<Component>> outside_components(const TrainingJob& job, const Target& target);
+
+// Reserved but not allocated at an instant, from what is allocated then. Where lengths vary, blocks of one length are
+// too small for the next: the cache grows with the logits and with `checkpoints`, the bytes kept of checkpointed
+// layers.
+Result<Component> allocator_slack(const TrainingJob& job, const Instant& instant, double checkpoints);
+
+}  // namespace gpuwright::fit::training
