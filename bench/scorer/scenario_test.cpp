@@ -92,7 +92,7 @@ TEST(Predict, RefusalsSayWhy) {
   Row row = row_of("llama.cpp", {});
   EXPECT_THAT(reason(row), HasSubstr("model is not told"));
   row.mode = "qlora";
-  EXPECT_THAT(reason(row), HasSubstr("training is not predicted yet"));
+  EXPECT_THAT(reason(row), HasSubstr("no training engine is called"));
   row.mode = "inference";
   row.model = "Nobody/Nothing-7B";
   EXPECT_THAT(reason(row), HasSubstr("no model preset"));
