@@ -25,6 +25,14 @@ Result<std::optional<Number>> within(std::string_view name, const std::string& t
   return number;
 }
 
+// "8192", or "8k" as people write contexts.
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  const bool kilo = text.size() > 1 && (text.back() == 'k' || text.back() == 'K');
+  const auto value = to_integer(kilo ? text.substr(0, text.size() - 1) : text);
+  if (!value || !kilo) return value;
+  return *value <= (std::int64_t{1} << 40) && *value >= 0 ? std::optional(*value * 1024) : std::nullopt;
+}
+
 }  // namespace
 
 bool Arguments::has(std::string_view name) const {
@@ -46,7 +54,7 @@ Result<std::optional<std::int64_t>> Arguments::integer(std::string_view name, st
                                                        std::int64_t high) const {
   const auto text = value(name);
   if (!text) return std::optional<std::int64_t>{};
-  return within<std::int64_t>(name, *text, to_integer(*text), low, high, "a whole number");
+  return within<std::int64_t>(name, *text, whole_number(*text), low, high, "a whole number");
 }
 
 Result<std::optional<double>> Arguments::number(std::string_view name, double low, double high) const {

@@ -36,6 +36,8 @@ struct Option {
   bool repeated = false;
   bool optional_value = false;  // --simulate [SCENARIO]
   std::string group = {};       // heading in --help; empty = "Options"
+  // Other long names for the same thing: what the engines call it, so that a server's own words are understood.
+  std::vector<std::string> aliases = {};
 };
 
 struct Argument {
@@ -57,7 +59,8 @@ class Arguments {
   bool has(std::string_view name) const;
   std::optional<std::string> value(std::string_view name) const;  // the last one given
   std::vector<std::string> values(std::string_view name) const;
-  // bad_input naming the option when the text is no whole number within [low, high].
+  // bad_input naming the option when the text is no whole number within [low, high]. "8k" is 8192, as in "128k
+  // context".
   Result<std::optional<std::int64_t>> integer(std::string_view name, std::int64_t low, std::int64_t high) const;
   Result<std::optional<double>> number(std::string_view name, double low, double high) const;
 

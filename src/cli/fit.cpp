@@ -34,7 +34,8 @@ Result<FitAnswer> answer_smallest(const FitRequest& request, const catalog::Cata
 Result<FitAnswer> answer_together(const FitRequest& request) {
   std::vector<fit::Tenant> tenants;
   for (const FitItem& item : request.items)
-    tenants.push_back({item.reference, GW_TRY(fit::estimate(item.model, item.job, request.targets))});
+    tenants.push_back({item.reference, GW_TRY(fit::estimate(item.model, item.job, request.targets)),
+                       item.job.engine == fit::Engine::vllm || item.job.engine == fit::Engine::sglang});
   return FitAnswer{&request, fit::together(tenants, request.targets, request.items.front().job.reserve), {}, {}};
 }
 

@@ -75,6 +75,7 @@ std::string option_help(const Option& option, Language language) {
   });
   if (!told) text += fmt::format(": {}", fmt::join(option.choices, ", "));
   if (option.repeated) text += in_language(language, "; may be given several times");
+  if (!option.aliases.empty()) text += fmt::format(" [{}]", fmt::join(option.aliases, ", "));
   if (!option.default_text.empty())
     text +=
         fmt::format(fmt::runtime(in_language(language, " (default: {})")), in_language(language, option.default_text));

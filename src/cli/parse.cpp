@@ -16,7 +16,10 @@ bool is_option_word(std::string_view word) {
 }
 
 const Option* option_named(std::string_view name, const Command* command) {
-  const auto is_it = [&](const Option& option) { return option.name == name || option.short_name == name; };
+  const auto is_it = [&](const Option& option) {
+    return option.name == name || option.short_name == name ||
+           std::find(option.aliases.begin(), option.aliases.end(), name) != option.aliases.end();
+  };
   if (command) {
     const auto own = std::find_if(command->options.begin(), command->options.end(), is_it);
     if (own != command->options.end()) return &*own;
@@ -24,6 +27,10 @@ const Option* option_named(std::string_view name, const Command* command) {
   const auto& globals = global_options();
   const auto global = std::find_if(globals.begin(), globals.end(), is_it);
   return global == globals.end() ? nullptr : &*global;
+}
+
+bool contains(const std::vector<std::string>& words, const std::string& word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
 }
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& names) {
@@ -43,15 +50,16 @@ tl::unexpected<Error> unknown_option(std::string_view name, const Command* comma
   std::vector<std::string> names;
   for (const Option& option : global_options()) names.push_back(option.name);
   if (command)
-    for (const Option& option : command->options) names.push_back(option.name);
-  std::string hint = did_you_mean(name, names);
+    for (const Option& option : command->options) {
+      names.push_back(option.name);
+      names.insert(names.end(), option.aliases.begin(), option.aliases.end());
+    }
+  // "-gpu" is a slip for "--gpu", whatever else "-g" would mean.
+  const bool one_dash = name.size() > 2 && name[1] != '-' && contains(names, "-" + std::string(name));
+  std::string hint = one_dash ? fmt::format("did you mean '-{}'?", name) : did_you_mean(name, names);
   if (hint.empty()) hint = command ? help_hint(command) : "a command's options stand after its name";
   const std::string owner = command ? command->name + " has no option" : "no global option";
   return usage(fmt::format("{} '{}'", owner, name), std::move(hint));
-}
-
-bool contains(const std::vector<std::string>& words, const std::string& word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
 }
 
 Status add_checked(Arguments& arguments, const Option& option, std::string value) {
@@ -102,6 +110,8 @@ class Reader {
 
   // -j, -c8192, -c=8192, -c 8192, and several flags in one word: -qj.
   Status read_short(const std::string& word) {
+    if (word.size() > 2 && option_named("-" + word.substr(0, word.find('=')), command_))
+      return unknown_option(word.substr(0, word.find('=')), command_);
     for (std::size_t letter = 1; letter < word.size(); ++letter) {
       const std::string name = std::string("-") + word[letter];
       const Option* option = option_named(name, command_);

@@ -15,7 +15,7 @@ std::vector<Command> sample() {
   fit.name = "fit";
   fit.arguments = {{"MODEL", "the model", true, false, true}};
   fit.options = {{.name = "--gpu", .value = "NAME", .repeated = true},
-                 {.name = "--context", .short_name = "-c", .value = "TOKENS"},
+                 {.name = "--context", .short_name = "-c", .value = "TOKENS", .aliases = {"--ctx-size"}},
                  {.name = "--explain", .short_name = "-e"},
                  {.name = "--quiet", .short_name = "-q"},
                  {.name = "--meter", .value = "WHICH", .choices = {"device", "tensor"}},
@@ -67,6 +67,16 @@ TEST(Parse, OptionsStandAnywhereInEveryGnuForm) {
   EXPECT_EQ(parsed({"fit", "m", "-c", "5"}).arguments.value("--context"), "5");
   EXPECT_EQ(parsed({"fit", "m", "-eqc", "5"}).arguments.value("--context"), "5");
   EXPECT_TRUE(parsed({"fit", "m", "-eq"}).arguments.has("--quiet"));
+}
+
+TEST(Parse, TheEnginesOwnWordsAreUnderstood) {
+  EXPECT_EQ(parsed({"fit", "m", "--ctx-size", "8k"}).arguments.integer("--context", 1, 1 << 20), 8192);
+}
+
+TEST(Parse, ALongNameBehindOneDashIsASlip) {
+  const auto invocation = parse({"fit", "m", "-context", "8192"}, sample_commands());
+  ASSERT_FALSE(invocation);
+  EXPECT_THAT(invocation.error().hint, HasSubstr("--context"));
 }
 
 TEST(Parse, TheLastOfASingleOptionCounts) {

@@ -181,7 +181,9 @@ MaybeChange fewer_layers(const Setup& setup) {
 MaybeChange twice_the_gpus(const Setup& setup) {
   const std::size_t count = setup.targets.size() * 2;
   if (count > 16 || setup.targets.front().unified_memory) return std::nullopt;
-  Change change{fmt::format("use {} GPUs", count), "the price of the second GPU", setup};
+  const std::size_t more = setup.targets.size();
+  Change change{fmt::format("use {} GPUs", count),
+                more == 1 ? "the price of a second GPU" : fmt::format("the price of {} more GPUs", more), setup};
   const std::vector<Target> once = setup.targets;
   change.setup.targets.insert(change.setup.targets.end(), once.begin(), once.end());
   if (is_budgeted(setup.job)) {
@@ -203,7 +205,7 @@ constexpr Knob kKnobs[] = {
 constexpr std::size_t kFirstCostly = 10;
 static_assert(kKnobs[kFirstCostly] == experts_on_host);
 
-// How far the worst GPU is from fitting: expected peak less what it may use.
+// How far the worst GPU is from fitting: expected peak less what it may use. What a change gains is the difference.
 Bytes shortfall(const Estimate& estimate) {
   Bytes worst{INT64_MIN};
   for (const GpuEstimate& gpu : estimate.per_gpu) worst = std::max(worst, gpu.peak().total().expected - gpu.usable);
@@ -253,6 +255,7 @@ std::optional<Advice> combination(const Setup& setup, const Estimate& now) {
     else
       ++i;
   }
+  if (plan->parts.size() < 2) return std::nullopt;  // said already
   return Advice{fmt::format("together: {}", fmt::join(plan->parts, "; ")), "the sum of the above",
                 shortfall(now) - shortfall(plan->estimate), Verdict::fits};
 }

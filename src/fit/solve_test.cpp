@@ -115,6 +115,25 @@ TEST(Together, AddsUpPeaksAgainstTheCardLessTheReserve) {
   EXPECT_EQ(together({{"a", *alone}, {"b", *alone}}, {gpu(10)}, Bytes{}).verdict(), Verdict::no);
 }
 
+TEST(Together, RefusesBudgetsThatExceedTheCardAndSaysTheShares) {
+  const model::Model model = *model::preset("qwen3-4b");
+  Job job;
+  job.engine = Engine::vllm;
+  job.context_tokens = 8192;
+  const std::vector<Target> targets = {gpu(79)};
+  const auto alone = estimate(model, job, targets);
+  ASSERT_TRUE(alone) << alone.error().message();
+  const Estimate both = together({{"a", *alone, true}, {"b", *alone, true}}, targets, Bytes{});
+  EXPECT_EQ(both.verdict(), Verdict::no) << "two servers that take 0.92 of the card each cannot both start";
+  ASSERT_EQ(both.advice.size(), 1u);
+  EXPECT_EQ(both.advice[0].verdict_after, Verdict::fits);
+
+  job.vllm.gpu_memory_utilization = 0.45;
+  const auto half = estimate(model, job, targets);
+  ASSERT_TRUE(half);
+  EXPECT_EQ(together({{"a", *half, true}, {"b", *half, true}}, targets, Bytes{}).verdict(), Verdict::fits);
+}
+
 TEST(Estimate, RefusesJobsThatContradictThemselves) {
   const model::Model model = q4_llama();
   EXPECT_FALSE(estimate(model, llama_job(4096), {}));
