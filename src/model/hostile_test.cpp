@@ -14,7 +14,12 @@ namespace {
 
 constexpr int kHeaders = 1000;
 constexpr std::chrono::seconds kMostTime{10};
+// Address sanitizer keeps freed memory in quarantine (256 MB), thread sanitizer shadows every byte.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::int64_t kMostMemory = 1 << 30;
+#else
 constexpr std::int64_t kMostMemory = 64 << 20;
+#endif
 
 using Reader = Result<Model> (*)(const ByteSource&, const ModelFiles*, const LoadOptions&);
 
