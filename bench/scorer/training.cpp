@@ -95,6 +95,12 @@ Status read_lengths(const Facts& settings, TrainingJob& job) {
   return {};
 }
 
+// transformers' documentation of memory on one GPU measured a V100 before there were fused attention kernels.
+bool is_of_2021(const Row& row) {
+  return row.engine == "transformers" && row.engine_version.empty() &&
+         row.settings.text("gpu").value_or("").starts_with("V100");
+}
+
 bool is_deepspeed(const Row& row) {
   return row.settings.has("zero") || row.engine == "deepspeed";
 }
@@ -138,10 +144,8 @@ Result<Optimizer> optimizer_of(const Row& row, TrainingEngine engine) {
       row.settings.text("optimizer").value_or(engine == TrainingEngine::unsloth ? "adamw8bit" : "adamw");
   const auto optimizer = word(kOptimizers, text);
   if (!optimizer) return fail(ErrorCode::unsupported, fmt::format("the optimizer \"{}\"", printable(text)));
-  // Trainer's own AdamW, its default until 2023, steps tensor by tensor: the rows that tell no version are older.
-  if (*optimizer == Optimizer::adamw && engine == TrainingEngine::transformers && row.engine_version.empty() &&
-      row.mode == "full")
-    return Optimizer::adamw_loop;
+  // Trainer's own AdamW, its default until 2023, steps tensor by tensor: the rows of that time tell no version.
+  if (*optimizer == Optimizer::adamw && is_of_2021(row)) return Optimizer::adamw_loop;
   return *optimizer;
 }
 
@@ -157,8 +161,7 @@ Status read_memory_options(const Row& row, TrainingJob& job) {
   job.checkpointing = *mode;
   job.activation_offload = GW_TRY(is_set(settings, "activation_offload"));
   const auto flash = GW_TRY(settings.flag("flash_attn"));
-  const bool old = job.engine == TrainingEngine::transformers && row.engine_version.empty();
-  job.attention = flash ? (*flash ? "flash_attention_2" : "eager") : old ? "eager" : "sdpa";
+  job.attention = flash ? (*flash ? "flash_attention_2" : "eager") : is_of_2021(row) ? "eager" : "sdpa";
   if (!flash && (job.engine == TrainingEngine::torchtune || job.engine == TrainingEngine::torchtitan ||
                  job.engine == TrainingEngine::unsloth || job.engine == TrainingEngine::megatron))
     job.attention = "flash_attention_2";

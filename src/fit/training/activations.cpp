@@ -222,7 +222,8 @@ double backward_bytes(const Block& block) {
 // torchtitan's selective checkpointing by operation keeps every second matrix product's output and the attention's;
 // Megatron's recomputes attention's core alone, which a flash kernel does anyway.
 double selective_bytes(const Block& block, double saved) {
-  if (block.job.engine != TrainingEngine::torchtitan) return saved - pair_bytes(block).saved;
+  if (block.job.engine != TrainingEngine::torchtitan)
+    return saved - pair_bytes(block).saved / block.shares.tensor_parallel;
   const double products = block.query + block.key + block.value + 2 * block.hidden +
                           (block.layer.feed_forward.gated ? 2 : 1) * block.feed_forward;
   const double kept = products / 2 + width(block.layer.attention.heads * block.layer.attention.value_dim);

@@ -62,7 +62,7 @@ Result<Constant> constant(std::string_view name, std::string_view engine, std::s
   for (const Row& row : *kRows) {
     if (row.name != name || (!row.engine.empty() && row.engine != engine)) continue;
     if (!is_architecture(row.architecture, architecture)) continue;
-    const int rank = (row.engine.empty() ? 0 : 2) + (row.architecture.empty() ? 0 : 1);
+    const int rank = (row.engine.empty() ? 0 : 1) + (row.architecture.empty() ? 0 : 2);
     if (rank > best_rank) best = &row, best_rank = rank;
   }
   if (best == nullptr) return fail(ErrorCode::internal, fmt::format("data/{} has no constant \"{}\"", kFile, name));

@@ -177,14 +177,20 @@ class Rank {
               "states of the optimizer, recipe.h"));
   }
 
+  // Offloaded optimizers get the gradients as soon as these are reduced.
+  bool gradients_on_host() const {
+    return (job_.sharding.offload_optimizer && job_.sharding.kind != Sharding::none) ||
+           job_.sharding.offload_parameters;
+  }
+
   void add_gradients(Instant& instant, double count, std::string formula) const {
-    const bool on_host = job_.sharding.offload_optimizer && job_.sharding.kind != Sharding::none;
-    if (count > 0 && !on_host && !job_.sharding.offload_parameters)
+    if (count > 0 && !gradients_on_host())
       instant.components.push_back(part(ComponentKind::gradients, 0.95 * count, count, count, std::move(formula),
                                         "the type of the trained parameter, recipe.h"));
   }
 
   double all_gradients() const {
+    if (gradients_on_host()) return 0;
     if (job_.optimizer_in_backward)
       return held_.units.trained_parameters > 0
                  ? held_.gradients / held_.units.trained_parameters * held_.largest_trained

@@ -96,7 +96,7 @@ struct TrainingJob {
   std::string attention = "flash_attention_2";  // eager, sdpa, flash_attention_2
   bool fused_kernels = false;                   // RMSNorm and SwiGLU that keep less (Liger, unsloth, ours)
   bool compiled = false;
-  bool float8_linears = false;
+  bool float8_linears = false;         // inputs are kept in 16 bit all the same: changes speed, hardly memory
   bool chunked_cross_entropy = false;  // logits never exist whole
   bool loss_in_fp32 = true;  // false: the model's code leaves fp16 logits as they are (Qwen-1 without autocast)
   std::optional<std::int64_t> cross_entropy_chunks;

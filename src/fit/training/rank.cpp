@@ -188,7 +188,6 @@ Holdings holdings_of(const model::Model& model, const TrainingJob& job, const St
   holdings.step_gradients = recipe.step_gradient;
   for (std::size_t i = stage.first; i < stage.last; ++i) {
     holdings.units.largest_layer = std::max(holdings.units.largest_layer, layers.bytes[i]);
-    holdings.units.root_gradient = full ? holdings.head_gradient : 0;
     holdings.units.largest_layer_gradient = std::max(holdings.units.largest_layer_gradient, layers.gradients[i]);
   }
   holdings.units.all_parameters = holdings.base_parameters;

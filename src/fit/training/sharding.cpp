@@ -9,7 +9,9 @@ namespace {
 
 constexpr double kZeroSubGroup = 1e9;  // sub_group_size of ZeRO-3, elements
 
+// Megatron's distributed optimizer is stage 1 by its shares, but works inside its one gradient buffer.
 bool is_zero_1_or_2(const TrainingJob& job) {
+  if (job.engine == TrainingEngine::megatron) return false;
   return job.sharding.kind == Sharding::zero1 || job.sharding.kind == Sharding::zero2;
 }
 
@@ -50,14 +52,15 @@ Result<BufferBytes> zero3_live(const TrainingJob& job, const Units& units) {
 }
 
 Result<BufferBytes> fsdp_units(const TrainingJob& job, const Units& units, bool backward) {
-  double gathered = job.sharding.limit_all_gathers ? 2 : 4, most_gathered = gathered + 1;
+  double gathered = job.sharding.limit_all_gathers ? 2 : 4, fewest_gathered = 1, most_gathered = gathered + 1;
   if (job.sharding.offload_parameters && job.engine == TrainingEngine::fsdp) {
     // Copies from the host run ahead of the layers, which limit_all_gathers does not hold back.
     const Constant ahead = GW_TRY(constant("fsdp_offload_gathered_layers"));
     gathered = ahead.expected;
+    fewest_gathered = ahead.low;
     most_gathered = ahead.high;
   }
-  const double gradient = backward ? units.largest_layer_gradient + units.root_gradient : 0;
+  const double gradient = backward ? units.largest_layer_gradient : 0;
   // FSDP of torch before 2.2 never reshards a unit whose parameters are all frozen: in backward the whole model is
   // gathered (fixed by _register_post_backward_reshard_only_hook).
   if (job.engine == TrainingEngine::litgpt && job.method != TrainingMethod::full)
@@ -66,8 +69,8 @@ Result<BufferBytes> fsdp_units(const TrainingJob& job, const Units& units, bool 
   // FSDP2 recipes wrap embeddings and head on their own, so that only one of them is gathered at a time.
   const double root = job.engine == TrainingEngine::torchtune ? units.root / 2 : units.root;
   const double expected = gathered * units.largest_layer + root + gradient;
-  return BufferBytes{units.largest_layer + units.root / 2, expected,
-                     most_gathered * units.largest_layer + units.root + 2 * gradient,
+  return BufferBytes{fewest_gathered * units.largest_layer + 0.75 * root, expected,
+                     most_gathered * units.largest_layer + root + 1.5 * gradient,
                      fmt::format("{:.0f} gathered layers x {:.0f} B + {:.0f} B of embeddings and head{}", gathered,
                                  units.largest_layer, root, backward && gradient > 0 ? " + one layer's gradient" : ""),
                      "torch.distributed.fsdp: the unit in use and the one prefetched"};
@@ -103,7 +106,7 @@ Result<BufferBytes> running_buffers(const TrainingJob& job, const Units& units, 
     }
     case Sharding::zero1:
     case Sharding::zero2:
-      if (!backward) return BufferBytes{};
+      if (!backward || !is_zero_1_or_2(job)) return BufferBytes{};
       return zero_buckets(job);
     case Sharding::zero3: {
       BufferBytes live = GW_TRY(zero3_live(job, units));

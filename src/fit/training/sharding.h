@@ -24,7 +24,6 @@ struct Units {
   double all = 0;
   double all_parameters = 0;
   double trained_parameters = 0;
-  double root_gradient = 0;           // of the head (or the tied table), before it is reduced
   double largest_layer_gradient = 0;  // of the trained weights of one block, before they are reduced
 };
 
