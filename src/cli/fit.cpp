@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/fit_answer.h"
 #include "cli/fit_request.h"
+#include "cli/fit_train.h"
 #include "fit/together.h"
 
 namespace gpuwright::cli {
@@ -11,9 +12,15 @@ namespace {
 
 constexpr std::size_t kChoicesShown = 5;
 
+FitAnswer answer_to(const FitRequest& request) {
+  FitAnswer answer;
+  answer.request = &request;
+  return answer;
+}
+
 Result<FitAnswer> answer_smallest(const FitRequest& request, const catalog::Catalog& catalog) {
   const FitItem& item = request.items.front();
-  FitAnswer answer{&request, {}, {}, {}};
+  FitAnswer answer = answer_to(request);
   answer.gpu_choices =
       GW_TRY(fit::smallest_gpus(item.model, item.job, catalog, request.gpu_count, true, kChoicesShown));
   if (!answer.gpu_choices.empty()) {
@@ -36,12 +43,14 @@ Result<FitAnswer> answer_together(const FitRequest& request) {
   for (const FitItem& item : request.items)
     tenants.push_back({item.reference, GW_TRY(fit::estimate(item.model, item.job, request.targets)),
                        item.job.engine == fit::Engine::vllm || item.job.engine == fit::Engine::sglang});
-  return FitAnswer{&request, fit::together(tenants, request.targets, request.items.front().job.reserve), {}, {}};
+  FitAnswer answer = answer_to(request);
+  answer.estimate = fit::together(tenants, request.targets, request.items.front().job.reserve);
+  return answer;
 }
 
 Result<FitAnswer> answer_one(const FitRequest& request) {
   const FitItem& item = request.items.front();
-  FitAnswer answer{&request, {}, {}, {}};
+  FitAnswer answer = answer_to(request);
   if (request.maximise) {
     answer.solution = GW_TRY(fit::largest(*request.maximise, item.model, item.job, request.targets, request.strict));
     answer.estimate = answer.solution->estimate;
@@ -56,6 +65,7 @@ Result<FitAnswer> answer_one(const FitRequest& request) {
 }
 
 Result<FitAnswer> answer_for(const FitRequest& request, const catalog::Catalog& catalog) {
+  if (request.items.front().training) return answer_training(request, catalog);
   if (request.targets.empty()) return answer_smallest(request, catalog);
   if (request.items.size() > 1) return answer_together(request);
   FitAnswer answer = GW_TRY(answer_one(request));
@@ -69,6 +79,7 @@ Result<FitAnswer> answer_for(const FitRequest& request, const catalog::Catalog& 
 
 bool is_no(const FitAnswer& answer) {
   if (answer.request->targets.empty()) return answer.gpu_choices.empty();
+  if (answer.strategy && !answer.strategy->best) return true;
   const fit::Verdict verdict = answer.estimate.verdict();
   return verdict == fit::Verdict::no || (answer.request->strict && verdict == fit::Verdict::tight);
 }
@@ -107,6 +118,8 @@ Command fit_command() {
       {"gpuwright fit qwen3-32b --gpu 4090x2 --engine llama.cpp --format Q6_K --max context",
        "the longest context that fits"},
       {"gpuwright fit deepseek-v3 --smallest-gpu --tensor-parallel 8", "which eight GPUs would hold it"},
+      {"gpuwright fit llama-3.1-8b --train lora --gpu 4090 --sequence 2048", "fine-tune adapters on one RTX 4090"},
+      {"gpuwright fit llama-2-70b --train full --gpu h100x8 --strategy auto", "the fastest full fine-tuning that fits"},
       {"gpuwright fit qwen3-8b,format=fp8 bge-large,engine=transformers --gpu l40s", "two models on one GPU"},
   };
   command.exit_notes = {"0  it fits, or fits tightly", "1  it does not fit; with --strict also a tight fit"};

@@ -1,6 +1,7 @@
 #include <array>
 
 #include "cli/fit_answer.h"
+#include "cli/fit_train.h"
 #include "fit/engine.h"
 
 namespace gpuwright::cli {
@@ -141,9 +142,9 @@ void add_estimate(Json& json, const fit::Estimate& estimate) {
 }
 
 void add_solution(Json& json, const FitAnswer& answer) {
-  if (!answer.solution) return;
+  if (!answer.largest()) return;
   Json solution;
-  solution.set("quantity", name_of(*answer.request->maximise)).set("value", answer.solution->value);
+  solution.set("quantity", name_of(*answer.request->maximise)).set("value", *answer.largest());
   json.set("largest", std::move(solution));
 }
 
@@ -163,7 +164,7 @@ void add_choices(Json& json, const FitAnswer& answer) {
 }  // namespace
 
 std::string_view name_of(fit::Quantity quantity) {
-  constexpr std::array<std::string_view, 3> kNames = {"context", "batch", "layers"};
+  constexpr std::array<std::string_view, 4> kNames = {"context", "batch", "layers", "sequence"};
   return kNames[static_cast<std::size_t>(quantity)];
 }
 
@@ -174,7 +175,9 @@ Json to_json(const FitAnswer& answer) {
   const FitItem& first = request.items.front();
   if (request.items.size() == 1) {
     json.set("model", to_json(first.model));
-    json.set("job", job_json(answer.solution ? answer.solution->job : first.job));
+    json.set("job", first.training    ? training_job_json(training_job_of(answer))
+                    : answer.solution ? job_json(answer.solution->job)
+                                      : job_json(first.job));
   } else {
     Json items = Json::array();
     for (const FitItem& item : request.items) {
@@ -184,6 +187,7 @@ Json to_json(const FitAnswer& answer) {
     json.set("items", std::move(items));
   }
   add_solution(json, answer);
+  if (answer.strategy) json.set("strategy", strategy_json(*answer.strategy, *request.strategy));
   add_choices(json, answer);
   add_estimate(json, answer.estimate);
   return json;

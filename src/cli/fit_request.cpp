@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/fit_train.h"
 #include "fit/engine.h"
 #include "model/load.h"
 #include "model/quantize.h"
@@ -150,9 +151,12 @@ Result<FitItem> read_item(const std::string& word, const Arguments& common) {
   model::LoadOptions options;
   options.upper_bound = settings.has("--upper-bound");
   options.variant = settings.value("--variant").value_or("");
-  FitItem item{reference, GW_TRY(model::load(reference, options)), {}};
+  FitItem item{reference, GW_TRY(model::load(reference, options)), {}, {}};
   if (const auto format = settings.value("--format")) item.model = GW_TRY(in_format(item.model, *format, settings));
-  item.job = GW_TRY(read_job(settings, item.model));
+  if (wants_training(settings))
+    item.training = GW_TRY(read_training_job(settings));
+  else
+    item.job = GW_TRY(read_job(settings, item.model));
   return item;
 }
 
@@ -179,13 +183,16 @@ std::optional<fit::Quantity> quantity_named(const std::optional<std::string>& na
   if (name == "context") return fit::Quantity::context;
   if (name == "batch") return fit::Quantity::batch;
   if (name == "layers") return fit::Quantity::layers;
+  if (name == "sequence") return fit::Quantity::sequence;
   return std::nullopt;
 }
 
 // GPUs that tensor or pipeline parallelism asks for when the user wrote one name for all of them.
 void repeat_for_parallelism(FitRequest& request) {
-  const fit::Job& job = request.items.front().job;
-  const auto wanted = static_cast<std::size_t>(job.tensor_parallel) * static_cast<std::size_t>(job.pipeline_parallel);
+  const FitItem& item = request.items.front();
+  const auto wanted = item.training ? static_cast<std::size_t>(gpus_wanted(*item.training))
+                                    : static_cast<std::size_t>(item.job.tensor_parallel) *
+                                          static_cast<std::size_t>(item.job.pipeline_parallel);
   request.gpu_count = std::max(request.gpu_count, static_cast<int>(wanted));
   if (request.targets.size() == 1 && wanted > 1 && wanted <= kMostGpus)
     request.targets.resize(wanted, request.targets[0]);
@@ -194,10 +201,30 @@ void repeat_for_parallelism(FitRequest& request) {
 // Engines that split a model only by tensor parallelism use all the GPUs that were named.
 void parallelism_from_gpus(FitRequest& request) {
   for (FitItem& item : request.items) {
+    if (item.training) continue;
     const bool by_tensor = item.job.engine == fit::Engine::vllm || item.job.engine == fit::Engine::sglang;
     if (by_tensor && item.job.tensor_parallel * item.job.pipeline_parallel == 1 && request.targets.size() > 1)
       item.job.tensor_parallel = static_cast<int>(request.targets.size());
   }
+}
+
+// Data parallelism over the GPUs that were named, the strategy, and what training cannot do.
+Status finish_training(FitRequest& request, const Arguments& arguments) {
+  FitItem& item = request.items.front();
+  if (!item.training) {
+    if (arguments.has("--strategy"))
+      return fail(ErrorCode::bad_input, "--strategy is about training", "say how: --train full|lora|qlora");
+    return {};
+  }
+  if (request.items.size() > 1) return fail(ErrorCode::bad_input, "--train takes one model");
+  take_gpus(*item.training, arguments.has("--data-parallel"), request.targets.size());
+  request.gpu_count = std::max(request.gpu_count, static_cast<int>(gpus_wanted(*item.training)));
+  request.strategy = GW_TRY(read_strategy(arguments, *item.training, request.targets.size()));
+  if (request.strategy && request.targets.empty())
+    return fail(ErrorCode::bad_input, "--strategy needs GPUs", "name them with --gpu");
+  if (request.strategy && request.maximise)
+    return fail(ErrorCode::bad_input, "--strategy and --max exclude each other");
+  return {};
 }
 
 }  // namespace
@@ -237,8 +264,8 @@ std::vector<Option> fit_options() {
       option("--upper-bound", "", "", "price an unknown architecture as full attention instead of refusing it", how),
       option("--variant", "", "NAME", "of a repository with several quantisations, this one", how),
 
-      option("--max", "", "WHAT", "the largest context, batch or number of GPU layers that fits", question,
-             {"context", "batch", "layers"}),
+      option("--max", "", "WHAT", "the largest context, batch, number of GPU layers or (training) sequence that fits",
+             question, {"context", "batch", "layers", "sequence"}),
       option("--smallest-gpu", "", "", "the smallest GPUs of the catalogue that hold it", question),
       option("--strict", "", "", "treat a tight fit as no", question),
       option("--explain", "", "", "print each formula with its numbers and source", question),
@@ -267,6 +294,7 @@ std::vector<Option> fit_options() {
       option("--all-logits", "", "", "logits of every prompt position are kept", torch),
   };
   options[0].repeated = true;
+  for (Option& training : training_options()) options.push_back(std::move(training));
   return options;
 }
 
@@ -291,6 +319,7 @@ Result<FitRequest> read_fit_request(const Arguments& arguments, const catalog::C
   request.smallest_gpu = arguments.has("--smallest-gpu") || request.targets.empty();
   repeat_for_parallelism(request);
   parallelism_from_gpus(request);
+  GW_TRY(finish_training(request, arguments));
   if (request.items.size() > 1 && (request.maximise || request.smallest_gpu))
     return fail(ErrorCode::bad_input, "--max and --smallest-gpu take one model", "name a GPU with --gpu");
   if (request.maximise && request.targets.empty())

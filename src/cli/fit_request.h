@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "fit/fit.h"
 #include "fit/solve.h"
+#include "fit/strategy/strategy.h"
 #include "model/model.h"
 
 namespace gpuwright::cli {
@@ -18,6 +19,7 @@ struct FitItem {
   std::string reference;  // as the user wrote it
   model::Model model;
   fit::Job job;
+  std::optional<fit::TrainingJob> training;  // --train: this is asked, and not `job`
 };
 
 struct FitRequest {
@@ -25,6 +27,7 @@ struct FitRequest {
   std::vector<fit::Target> targets;  // empty: the user named no GPU
   int gpu_count = 1;                 // for --smallest-gpu: how many of each candidate
   std::optional<fit::Quantity> maximise;
+  std::optional<fit::StrategyRequest> strategy;  // --strategy auto
   bool smallest_gpu = false;
   bool strict = false;
   bool explain = false;

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "cli/fit_answer.h"
+#include "cli/fit_train.h"
 #include "cli/style.h"
 #include "cli/table.h"
 #include "fit/engine.h"
@@ -47,7 +48,9 @@ void print_header(const FitAnswer& answer, const Console& console) {
   for (const FitItem& item : answer.request->items) {
     console.out << paint(console, Tone::heading, printable(describe(item))) << '\n';
     const bool solved = answer.solution && answer.request->items.size() == 1;
-    console.out << "  " << printable(describe(solved ? answer.solution->job : item.job)) << '\n';
+    const std::string job =
+        item.training ? describe_training(training_job_of(answer)) : describe(solved ? answer.solution->job : item.job);
+    console.out << "  " << wrap(printable(job), console.width - 2, 4) << '\n';
   }
 }
 
@@ -120,9 +123,9 @@ void print_advice(const fit::Estimate& estimate, const Console& console) {
 }
 
 void print_solution(const FitAnswer& answer, const Console& console) {
-  if (!answer.solution) return;
+  if (!answer.largest()) return;
   const std::string_view what = name_of(*answer.request->maximise);
-  const std::int64_t value = answer.solution->value;
+  const std::int64_t value = *answer.largest();
   const bool none = *answer.request->maximise == fit::Quantity::layers ? value < 0 : value < 1;
   console.out << '\n';
   if (none)
@@ -188,6 +191,7 @@ void print_notes(const FitAnswer& answer, const Console& console) {
 void print(const FitAnswer& answer, const Console& console) {
   print_header(answer, console);
   print_solution(answer, console);
+  print_strategy(answer, console);
   print_choices(answer, console);
   print_gpus(answer.estimate, console);
   print_capacities(answer.estimate, console);

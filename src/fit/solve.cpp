@@ -39,6 +39,7 @@ Job with_batch(const model::Model& model, const Job& job, std::int64_t batch) {
 Job with_value(Quantity quantity, const model::Model& model, const Job& job, std::int64_t value) {
   switch (quantity) {
     case Quantity::context:
+    case Quantity::sequence:
       return with_context(job, value);
     case Quantity::batch:
       return with_batch(model, job, value);
@@ -56,7 +57,8 @@ struct Bounds {
 
 Result<Bounds> bounds_of(Quantity quantity, const model::Model& model, const Job& job) {
   switch (quantity) {
-    case Quantity::context: {
+    case Quantity::context:
+    case Quantity::sequence: {
       const std::int64_t trained = model.context_length > 0 ? model.context_length : kLongestContext;
       return Bounds{1, context_is_shared(job.engine) ? trained * job.sequences : trained};
     }

@@ -9,7 +9,7 @@
 
 namespace gpuwright::fit {
 
-enum class Quantity : std::uint8_t { context, batch, layers };
+enum class Quantity : std::uint8_t { context, batch, layers, sequence };  // sequence: of training; else a context
 
 struct Solution {
   std::int64_t value = 0;  // 0: not even the smallest fits
