@@ -25,15 +25,18 @@ Result<Constant> bucket(const TrainingJob& job) {
     const double elements = static_cast<double>(*told);
     return Constant{elements, elements, elements, "the job's own bucket size"};
   }
-  return constant("zero_bucket_elements");
+  return constant("zero_bucket_elements", name_of(job.engine));
 }
 
+// DeepSpeed's documentation counts 4.5 x (reduce + all-gather bucket) with overlap_comm; what rows show is nearer to
+// half of that, as the all-gather bucket is not alive in backward.
 Result<BufferBytes> zero_buckets(const TrainingJob& job) {
   const Constant elements = GW_TRY(bucket(job));
-  const double buffers = job.sharding.overlap_comm ? 2 : 1;
-  return scaled(elements, 2 * buffers,
-                fmt::format("{:.0f} reduce bucket{} x {:.0f} elements x 2 B", buffers, buffers > 1 ? "s" : "",
-                            elements.expected));
+  const double buckets = job.sharding.overlap_comm ? 4.5 : 1;
+  BufferBytes bytes = scaled(elements, 2 * buckets,
+                             fmt::format("{:.1f} x {:.0f} elements x 2 B of reduce buckets", buckets, elements.expected));
+  if (job.sharding.overlap_comm) bytes.low = elements.low * 2 * 2;
+  return bytes;
 }
 
 Result<BufferBytes> zero3_live(const TrainingJob& job, const Units& units) {
@@ -52,7 +55,7 @@ Result<BufferBytes> zero3_live(const TrainingJob& job, const Units& units) {
 }
 
 Result<BufferBytes> fsdp_units(const TrainingJob& job, const Units& units, bool backward) {
-  double gathered = job.sharding.limit_all_gathers ? 2 : 4, fewest_gathered = 1, most_gathered = gathered + 1;
+  double gathered = job.sharding.limit_all_gathers ? 2 : 4, fewest_gathered = 1, most_gathered = gathered + 0.5;
   if (job.sharding.offload_parameters && job.engine == TrainingEngine::fsdp) {
     // Copies from the host run ahead of the layers, which limit_all_gathers does not hold back.
     const Constant ahead = GW_TRY(constant("fsdp_offload_gathered_layers"));
@@ -70,7 +73,7 @@ Result<BufferBytes> fsdp_units(const TrainingJob& job, const Units& units, bool 
   const double root = job.engine == TrainingEngine::torchtune ? units.root / 2 : units.root;
   const double expected = gathered * units.largest_layer + root + gradient;
   return BufferBytes{fewest_gathered * units.largest_layer + 0.75 * root, expected,
-                     most_gathered * units.largest_layer + root + 1.5 * gradient,
+                     most_gathered * units.largest_layer + root + 1.2 * gradient,
                      fmt::format("{:.0f} gathered layers x {:.0f} B + {:.0f} B of embeddings and head{}", gathered,
                                  units.largest_layer, root, backward && gradient > 0 ? " + one layer's gradient" : ""),
                      "torch.distributed.fsdp: the unit in use and the one prefetched"};
