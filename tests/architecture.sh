@@ -10,7 +10,8 @@ declare -A may_include=(
   [catalog]="base"
   [model]="base"
   [fit]="base catalog model"
-  [cli]="base catalog model fit"
+  [device]="base"
+  [cli]="base catalog model fit device"
   [main]="base cli" # src/gpuwright.cpp
 )
 
