@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "fit/engine.h"
+#include "fit/learn/calibration.h"
 
 namespace gpuwright::fit {
 namespace {
@@ -64,6 +65,7 @@ Result<Estimate> estimate(const model::Model& model, const Job& job, const std::
   if (engine == nullptr)
     return fail(ErrorCode::unsupported, fmt::format("no memory model of {} exists", name_of(job.engine)));
   Estimate answer = GW_TRY(engine->estimate(model, job, targets));
+  apply_corrections(answer, job);
   for (GpuEstimate& gpu : answer.per_gpu) {
     if (gpu.instants.empty()) return fail(ErrorCode::internal, "an engine gave no instants");
     gpu.binding = binding_instant(gpu.instants);

@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "fit/estimate.h"
 #include "model/dtype.h"
 
 namespace gpuwright::fit {
@@ -56,6 +57,16 @@ struct TransformersOptions {
   bool last_token_logits = true;              // generate() keeps only the last position's logits since 4.45
 };
 
+// What a run on this machine taught about one part of an engine's memory on one kind of GPU; see learn/calibration.h.
+struct Correction {
+  Engine engine = Engine::llama_cpp;
+  std::string gpu;  // as Target::name, case ignored
+  ComponentKind kind = ComponentKind::runtime;
+  double ratio = 1;
+  Bytes offset;  // where this is not 0 the ratio is 1
+  std::string date, source;
+};
+
 struct Job {
   Engine engine = Engine::llama_cpp;
   std::string engine_version;  // "b4477", "0.21.0"; empty = newest that the constants know
@@ -78,6 +89,8 @@ struct Job {
   TransformersOptions transformers;
 
   Bytes reserve;  // kept free on every GPU for something else (desktop, another process)
+
+  std::vector<Correction> corrections;  // of any engine and GPU: those that concern this job are applied
 };
 
 // "vllm@0.21" -> engine and version; unknown names suggest the nearest. Aliases come from data/engines.toml.
