@@ -140,6 +140,23 @@ bool path_exists(const std::string& path) {
   return fs::exists(path, ignored);
 }
 
+Status check_path(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0) return {};
+  const int number = errno;
+  if (number != ENOENT && number != ENOTDIR) return system_failure(path, "reach", number);
+  const bool link = number == ENOENT && ::lstat(path.c_str(), &status) == 0;
+  return fail_at(ErrorCode::not_found, {path, std::nullopt, std::nullopt},
+                 link ? "a symbolic link to something that is not there" : "no such file or folder");
+}
+
+std::string real_name(const std::string& path) {
+  std::error_code error;
+  const fs::path real = fs::canonical(path, error);
+  if (error) return path;
+  return real.has_filename() ? real.filename().string() : real.string();
+}
+
 Result<std::vector<std::string>> list_directory(const std::string& path) {
   std::error_code error;
   std::vector<std::string> names;

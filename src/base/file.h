@@ -36,6 +36,11 @@ Status write_file_atomically(const std::string& path, std::string_view contents)
 
 bool is_directory(const std::string& path);
 bool path_exists(const std::string& path);
+// Why nothing can be found at a path: not_found when it is absent, unavailable with the system's reason (permission
+// denied, a loop of symbolic links) otherwise.
+Status check_path(const std::string& path);
+// The last component of the path once ".", ".." and links are resolved; the path itself where that fails.
+std::string real_name(const std::string& path);
 // Names (not paths) of the entries, sorted.
 Result<std::vector<std::string>> list_directory(const std::string& path);
 

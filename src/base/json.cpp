@@ -201,6 +201,7 @@ Result<Json> parse_json(std::string_view text, std::string_view name, const Json
   if (static_cast<std::int64_t>(text.size()) > limits.max_bytes)
     return here(
         fmt::format("the JSON document has {} bytes, more than the {} that are read", text.size(), limits.max_bytes));
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // the byte order mark of Windows editors
   const auto cleaned = without_python_numbers(text);
   dom::parser parser;
   if (parser.allocate(text.size() + 64, static_cast<std::size_t>(limits.max_depth)) != simdjson::SUCCESS)

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <utility>
 
 #include "base/text.h"
 #include "model/config.h"
@@ -113,6 +115,45 @@ Status compare_counts(Model& model, std::int64_t planned, std::string_view name)
   return {};
 }
 
+// ---------------------------------------------------------------- shapes
+
+bool is_float(Dtype dtype) {
+  return dtype == Dtype::f32 || dtype == Dtype::f16 || dtype == Dtype::bf16;
+}
+
+// "self_attn.k_proj.weight" of "model.layers.3.self_attn.k_proj.weight": prefixes differ between repositories.
+std::string_view below_layer(std::string_view name) {
+  for (std::size_t dot = name.find('.'); dot != std::string_view::npos; dot = name.find('.', dot + 1)) {
+    std::size_t end = dot + 1;
+    while (end < name.size() && name[end] >= '0' && name[end] <= '9') ++end;
+    if (end > dot + 1 && end < name.size() && name[end] == '.') return name.substr(end + 1);
+  }
+  return {};
+}
+
+// Heads and head sizes are in the shapes of the projections, layer by layer. A config that contradicts them belongs to
+// another model, and its cache would be wrong although the weights are counted right.
+Status compare_attention(Model& model, const std::vector<Tensor>& planned, std::string_view name) {
+  std::map<std::pair<std::int32_t, std::string_view>, const Tensor*> wanted;
+  for (const Tensor& tensor : planned)
+    if (tensor.role == TensorRole::attention && tensor.layer >= 0 && is_float(tensor.dtype) &&
+        tensor.name.ends_with(".weight") && tensor.copies == 1)
+      wanted.emplace(std::pair(tensor.layer, below_layer(tensor.name)), &tensor);
+  for (const Tensor& tensor : model.tensors) {
+    if (tensor.role != TensorRole::attention || !is_float(tensor.dtype)) continue;
+    const auto found = wanted.find({tensor.layer, below_layer(tensor.name)});
+    if (found == wanted.end() || found->second->weights() == tensor.weights()) continue;
+    const std::string what = fmt::format("{} is {} x {}, where config.json asks for {} x {}", tensor.name, tensor.rows,
+                                         tensor.columns, found->second->rows, found->second->columns);
+    if (!model.upper_bound)
+      return fail(ErrorCode::bad_input, fmt::format("{}: {}", name, what),
+                  "the head counts (num_attention_heads, num_key_value_heads, head_dim) are not those of the weights");
+    model.assumptions.push_back(what + ": the cache follows config.json.");
+    return {};
+  }
+  return {};
+}
+
 Model without_config(std::string_view name, const std::vector<Tensor>& tensors) {
   Model model;
   model.name = name;
@@ -136,7 +177,7 @@ Result<Model> assemble(WeightsFile weights, const Json* config, std::string_view
   Model model = config != nullptr ? GW_TRY(model_from_config(*config, name, options)) : without_config(name, tensors);
   const std::int64_t planned = config != nullptr ? model.parameters() : 0;
 
-  model.tensors = std::move(tensors);
+  const std::vector<Tensor> plan = std::exchange(model.tensors, std::move(tensors));
   model.tensors_are_exact = true;
   model.source = Source::safetensors;
   model.file_bytes = weights.file_bytes;
@@ -150,6 +191,7 @@ Result<Model> assemble(WeightsFile weights, const Json* config, std::string_view
   note_missing_layers(model);
   settle_head(model);
   GW_TRY(compare_counts(model, planned, name));
+  GW_TRY(compare_attention(model, plan, name));
   return model;
 }
 

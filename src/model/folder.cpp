@@ -20,29 +20,29 @@ constexpr std::size_t kMaxNames = 20'000;
 
 class LocalFolder : public ModelFiles {
  public:
-  explicit LocalFolder(std::string path) : path_(std::move(path)) {}
+  LocalFolder(std::string name, std::string path) : name_(std::move(name)), path_(std::move(path)) {}
 
-  const std::string& name() const override { return path_; }
+  const std::string& name() const override { return name_; }
   int concurrency() const override { return static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 8u)); }
 
   Result<std::unique_ptr<ByteSource>> open(const std::string& file) const override {
     if (!stays_inside(file))
-      return fail(ErrorCode::bad_input, fmt::format("\"{}\" is not a file of {}", file.substr(0, 200), path_));
-    return open_file(path_ + "/" + file);
+      return fail(ErrorCode::bad_input, fmt::format("\"{}\" is not a file of {}", file.substr(0, 200), name_));
+    return open_file(path_ + file);
   }
 
   // The folder's own files, and those of its folders: repositories keep parts in "onnx/" or "Q4_K_M/".
   Result<std::vector<std::string>> list() const override {
     std::vector<std::string> names;
-    for (const std::string& name : GW_TRY(list_directory(path_))) {
+    for (const std::string& name : GW_TRY(list_directory(path_.empty() ? "." : path_))) {
       if (name.starts_with('.')) continue;
-      if (!is_directory(path_ + "/" + name)) {
+      if (!is_directory(path_ + name)) {
         names.push_back(name);
-      } else if (const auto inner = list_directory(path_ + "/" + name)) {
+      } else if (const auto inner = list_directory(path_ + name)) {
         for (const std::string& file : *inner) names.push_back(name + "/" + file);
       }
       if (names.size() > kMaxNames)
-        return fail(ErrorCode::bad_input, fmt::format("{} holds more than {} files", path_, kMaxNames),
+        return fail(ErrorCode::bad_input, fmt::format("{} holds more than {} files", name_, kMaxNames),
                     "name the model's own folder");
     }
     std::sort(names.begin(), names.end());
@@ -50,7 +50,8 @@ class LocalFolder : public ModelFiles {
   }
 
  private:
-  std::string path_;
+  std::string name_;
+  std::string path_;  // with "/" behind; empty for the current folder
 };
 
 Result<std::optional<Json>> read_config(const ModelFiles& files) {
@@ -59,6 +60,30 @@ Result<std::optional<Json>> read_config(const ModelFiles& files) {
   if (!file) return tl::unexpected(file.error());
   const std::string text = GW_TRY(read_whole(**file, kMaxConfigBytes));
   return GW_TRY(parse_json(text, (*file)->name()));
+}
+
+// An index whose shards are all elsewhere still says how large they are: the config gives the tensors.
+Result<std::optional<Model>> model_without_shards(const ModelFiles& files, const std::string& index_name,
+                                                  const Json& config, const LoadOptions& options) {
+  const ShardIndex index = GW_TRY(read_shard_index(files, index_name));
+  for (const std::string& shard : index.shards)
+    if (const auto file = files.open(shard); file || file.error().code != ErrorCode::not_found) return std::nullopt;
+  Model model = GW_TRY(model_from_config(config, files.name(), options));
+  std::string note = fmt::format("None of the {} shards that {} names is here: tensors are laid out from config.json",
+                                 index.shards.size(), index_name);
+  note += index.total_size ? fmt::format(", {}; the index says that they take {}.", to_string(model.weight_bytes()),
+                                         to_string(Bytes{*index.total_size}))
+                           : std::string(".");
+  model.assumptions.push_back(std::move(note));
+  return model;
+}
+
+Result<Model> model_of_index(const ModelFiles& files, const std::string& index_name, const std::optional<Json>& config,
+                             const LoadOptions& options) {
+  auto weights = read_safetensors_index(files, index_name);
+  if (!weights && weights.error().code == ErrorCode::not_found && config)
+    if (auto model = GW_TRY(model_without_shards(files, index_name, *config, options))) return std::move(*model);
+  return assemble(GW_TRY(std::move(weights)), config ? &*config : nullptr, files.name(), options);
 }
 
 Result<WeightsFile> read_files(const ModelFiles& files, const std::vector<std::string>& names) {
@@ -86,7 +111,14 @@ Result<WeightsFile> read_files(const ModelFiles& files, const std::vector<std::s
 
 std::unique_ptr<ModelFiles> local_folder(std::string path) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  return std::make_unique<LocalFolder>(std::move(path));
+  // "." and ".." name nothing to people.
+  const std::string_view last = std::string_view(path).substr(path.rfind('/') + 1);
+  std::string name = last == "." || last == ".." ? real_name(path) : path;
+  if (path == ".")
+    path.clear();
+  else
+    path += '/';
+  return std::make_unique<LocalFolder>(std::move(name), std::move(path));
 }
 
 Result<Model> load_folder(const ModelFiles& files, const LoadOptions& options) {
@@ -99,8 +131,7 @@ Result<Model> load_folder(const ModelFiles& files, const LoadOptions& options) {
   const std::optional<Json> config = GW_TRY(read_config(files));
   switch (choice.kind) {
     case WeightsKind::safetensors_index:
-      return assemble(GW_TRY(read_safetensors_index(files, choice.files.front())), config ? &*config : nullptr,
-                      files.name(), options);
+      return model_of_index(files, choice.files.front(), config, options);
     case WeightsKind::safetensors:
       return assemble(GW_TRY(read_files(files, choice.files)), config ? &*config : nullptr, files.name(), options);
     case WeightsKind::pytorch_index:

@@ -1,7 +1,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+#include <filesystem>
+
 #include "model/load.h"
+#include "model/testing/gguf_builder.h"
 #include "model/testing/safetensors_bytes.h"
 
 namespace gpuwright::model {
@@ -221,6 +225,130 @@ TEST(Load, FindsTheSnapshotInAHubCache) {
   const auto model = load(cache.path() + "/models--o--n");
   ASSERT_TRUE(model) << model.error().message();
   EXPECT_EQ(model->layers.size(), 2u);
+}
+
+class CurrentFolder {
+ public:
+  explicit CurrentFolder(const std::string& path) : before_(std::filesystem::current_path()) {
+    std::filesystem::current_path(path);
+  }
+  CurrentFolder(const CurrentFolder&) = delete;
+  CurrentFolder& operator=(const CurrentFolder&) = delete;
+  ~CurrentFolder() { std::filesystem::current_path(before_); }
+
+ private:
+  std::filesystem::path before_;
+};
+
+TEST(Folder, DotsAreNoNames) {
+  const TemporaryFolder folder;
+  folder.write("tiny/config.json", kConfig);
+  folder.write("tiny/model.safetensors", safetensors_of(joined({edges(), layer(0), layer(1)})));
+  folder.write("tiny/other/part.safetensors", safetensors_of(edges()));
+  folder.write("half/model-00001-of-00002.safetensors", safetensors_of(edges()));
+  const CurrentFolder here(folder.path() + "/tiny");
+  EXPECT_EQ(load(".").value().name, "tiny");
+  EXPECT_EQ(load("model.safetensors").value().name, "tiny");
+  EXPECT_EQ(load("config.json").value().name, "tiny");
+  EXPECT_EQ(load("other/part.safetensors").value().name, "part");
+  EXPECT_EQ(load("other/..").value().name, "tiny");
+  const CurrentFolder half("../half");
+  EXPECT_EQ(failure("."), "half: 1 of the 2 parts of model are here (download the missing parts)");
+}
+
+TEST(Folder, WhatCannotBeReachedIsNotCalledAbsent) {
+  const TemporaryFolder folder;
+  const std::string loop = folder.path() + "/loop.gguf";
+  std::filesystem::create_symlink("loop.gguf", loop);
+  EXPECT_EQ(failure(loop), loop + ": cannot reach: Too many levels of symbolic links");
+  std::filesystem::create_symlink("loop", folder.path() + "/loop");
+  std::filesystem::create_symlink("nowhere", folder.path() + "/away.gguf");
+  EXPECT_THAT(failure(folder.path() + "/away.gguf"), HasSubstr("a symbolic link to something that is not there"));
+  EXPECT_THAT(failure(folder.path() + "/absent.gguf"), HasSubstr("no such file or folder"));
+  const CurrentFolder here(folder.path());
+  EXPECT_THAT(failure("loop"), HasSubstr("Too many levels"));
+  if (::geteuid() == 0) return;  // who may read everything
+  folder.write("closed/model.gguf", "GGUF");
+  std::filesystem::permissions("closed", std::filesystem::perms::none);
+  EXPECT_THAT(failure("closed/model.gguf"), HasSubstr("Permission denied"));
+  std::filesystem::permissions("closed", std::filesystem::perms::owner_all);
+}
+
+TEST(Folder, HeadsOfTheConfigMustBeThoseOfTheWeights) {
+  const TemporaryFolder folder;
+  std::string config = kConfig;
+  config.replace(config.find("\"num_key_value_heads\": 2"), 24, "\"num_key_value_heads\": 4");
+  folder.write("config.json", config);
+  folder.write("model.safetensors", safetensors_of(joined({edges(), layer(0), layer(1)})));
+  EXPECT_THAT(failure(folder.path()), AllOf(HasSubstr("layers.0.self_attn.k_proj.weight is 32 x 64"),
+                                            HasSubstr("asks for 64 x 64"), HasSubstr("num_key_value_heads")));
+}
+
+TEST(Folder, FusedProjectionsAreComparedToo) {
+  const TemporaryFolder folder;
+  std::string config = kConfig;
+  config.replace(config.find("LlamaForCausalLM"), 16, "Phi3ForCausalLM");
+  config.replace(config.find("\"llama\""), 7, "\"phi3\"");
+  folder.write("config.json", config);
+  const auto fused = [](int number, std::int64_t rows) {
+    const std::string stem = "model.layers." + std::to_string(number) + ".";
+    return std::vector<NamedTensor>{{stem + "self_attn.qkv_proj.weight", "BF16", {rows, 64}},
+                                    {stem + "self_attn.o_proj.weight", "BF16", {64, 64}},
+                                    {stem + "mlp.gate_up_proj.weight", "BF16", {256, 64}},
+                                    {stem + "mlp.down_proj.weight", "BF16", {64, 128}},
+                                    {stem + "input_layernorm.weight", "BF16", {64}},
+                                    {stem + "post_attention_layernorm.weight", "BF16", {64}}};
+  };
+  folder.write("model.safetensors", safetensors_of(joined({edges(), fused(0, 128), fused(1, 128)})));
+  EXPECT_EQ(failure(folder.path()), "no error");
+  folder.write("model.safetensors", safetensors_of(joined({edges(), fused(0, 128), fused(1, 192)})));
+  EXPECT_THAT(failure(folder.path()), HasSubstr("layers.1.self_attn.qkv_proj.weight is 192 x 64"));
+}
+
+TEST(Folder, ByteOrderMarksAreSkipped) {
+  const TemporaryFolder folder;
+  folder.write("config.json", std::string("\xef\xbb\xbf") + kConfig);
+  EXPECT_EQ(failure(folder.path()), "no error");
+}
+
+TEST(Folder, NumberFormatsAreText) {
+  const TemporaryFolder folder;
+  std::string config = kConfig;
+  config.replace(config.find("\"bfloat16\""), 10, "5");
+  folder.write("config.json", config);
+  EXPECT_THAT(failure(folder.path()), HasSubstr("torch_dtype is 5, which is no text"));
+}
+
+TEST(Folder, AnIndexWithoutItsShardsLeavesTheConfig) {
+  const TemporaryFolder folder;
+  folder.write("config.json", kConfig);
+  const auto all = joined({edges(), layer(0), layer(1)});
+  const std::string index =
+      index_of({{"a.safetensors", edges()}, {"b.safetensors", joined({layer(0), layer(1)})}}, 2 * kParameters);
+  folder.write("model.safetensors.index.json", index);
+  for (const char* name : {"", "/model.safetensors.index.json"}) {
+    const auto model = load(folder.path() + name);
+    ASSERT_TRUE(model) << model.error().message();
+    EXPECT_EQ(model->parameters(), kParameters);
+    EXPECT_FALSE(model->tensors_are_exact);
+    EXPECT_THAT(model->assumptions, Contains(AllOf(HasSubstr("None of the 2 shards"), HasSubstr("the index says"))));
+  }
+  folder.write("a.safetensors", safetensors_of(edges()));
+  EXPECT_THAT(failure(folder.path()), HasSubstr("shard b.safetensors"));
+}
+
+TEST(Folder, PicklesOfAnotherSizeAreNoted) {
+  const TemporaryFolder folder;
+  folder.write("config.json", kConfig);
+  folder.write("pytorch_model.bin", "\x80\x02");
+  for (const char* name : {"", "/pytorch_model.bin"})
+    EXPECT_THAT(load(folder.path() + name).value().assumptions, Contains(HasSubstr("The .bin files take 2 B")));
+}
+
+TEST(Folder, AGgufMayBeCalledBin) {
+  const TemporaryFolder folder;
+  folder.write("weights.bin", testing::small_llama().file());
+  EXPECT_EQ(load(folder.path() + "/weights.bin").value().source, Source::gguf);
 }
 
 }  // namespace

@@ -66,7 +66,17 @@ Result<Json> read_json(const ModelFiles& folder, const std::string& file) {
   return parse_json(text, source->name());
 }
 
+Result<bool> begins_like_gguf(const ByteSource& source) {
+  std::array<char, 4> magic{};
+  GW_TRY(source.read_at(0, std::as_writable_bytes(std::span(magic))));
+  return std::string_view(magic.data(), magic.size()) == "GGUF";
+}
+
 Result<Model> load_pickle(const ModelFiles& folder, const std::string& file, const LoadOptions& options) {
+  {
+    const auto source = GW_TRY(folder.open(file));
+    if (GW_TRY(begins_like_gguf(*source))) return read_gguf(*source, &folder, options);
+  }
   const auto config = read_json(folder, "config.json");
   if (config) return model_of_pickles(folder, {WeightsKind::pytorch_bin, {file}}, *config, options);
   if (config.error().code != ErrorCode::not_found) return tl::unexpected(config.error());
@@ -91,7 +101,11 @@ Result<Model> load_file_of(const ModelFiles& folder, const std::string& file, co
   const std::string ending = lower(file);
   if (ending.ends_with(".safetensors")) {
     if (file.find("-of-") != std::string::npos) return load_folder(folder, options);
-    return load_folder(*only_files(folder, {file, "config.json"}), options);
+    Model model = GW_TRY(load_folder(*only_files(folder, {file, "config.json"}), options));
+    // "model.safetensors" is what all are called; any other file names its model better than the folder does.
+    if (const std::string stem = file.substr(0, file.rfind('.')); !stem.empty() && lower(stem) != "model")
+      model.name = stem;
+    return model;
   }
   if (ending.ends_with(".index.json")) return load_folder(*only_files(folder, {file, "config.json"}), options);
   if (ending.ends_with(".json")) return model_from_config(GW_TRY(read_json(folder, file)), folder.name(), options);
@@ -99,10 +113,7 @@ Result<Model> load_file_of(const ModelFiles& folder, const std::string& file, co
 
   const auto source = GW_TRY(folder.open(file));
   if (ending.ends_with(".onnx")) return read_onnx(*source, &folder, options);
-  std::array<char, 4> magic{};
-  GW_TRY(source->read_at(0, std::as_writable_bytes(std::span(magic))));
-  if (ending.ends_with(".gguf") || std::string_view(magic.data(), magic.size()) == "GGUF")
-    return read_gguf(*source, &folder, options);
+  if (ending.ends_with(".gguf") || GW_TRY(begins_like_gguf(*source))) return read_gguf(*source, &folder, options);
   return fail(ErrorCode::bad_input, fmt::format("{} is no model file that is known", source->name()),
               "known are *.gguf, *.safetensors, *.onnx, config.json, *.index.json, and folders with them");
 }

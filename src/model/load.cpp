@@ -47,10 +47,11 @@ bool looks_like_a_path(std::string_view text) {
 
 Result<Model> load_by_name(const std::string& text) {
   if (is_size(text)) return model_of_size(text);
-  if (looks_like_a_path(text))
-    return fail_at(ErrorCode::not_found, {text, std::nullopt, std::nullopt}, "no such file or folder");
+  if (looks_like_a_path(text)) GW_TRY(check_path(text));
   auto found = preset(text);
   if (found || found.error().code != ErrorCode::not_found) return found;
+  if (Status cause = check_path(text); !cause && cause.error().code != ErrorCode::not_found)
+    return tl::unexpected(std::move(cause.error()));
   if (std::count(text.begin(), text.end(), '/') == 1)
     found.error().hint = fmt::format("a repository of the Hugging Face Hub is written hf://{}", text);
   return found;

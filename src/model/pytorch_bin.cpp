@@ -12,12 +12,15 @@ namespace {
 // Pickled files carry names and a directory beside the tensors: per mille of a model, not per cent.
 constexpr double kContainerShare = 0.01;
 
-Result<std::vector<std::string>> shards_of(const ModelFiles& folder, const std::string& index_name) {
+}  // namespace
+
+Result<ShardIndex> read_shard_index(const ModelFiles& folder, const std::string& index_name) {
   const auto file = GW_TRY(folder.open(index_name));
   const std::string text = GW_TRY(read_whole(*file, 64 << 20));
   const Json index = GW_TRY(parse_json(text, file->name()));
   const Json* map = index.find("weight_map");
-  std::vector<std::string> shards;
+  ShardIndex result;
+  std::vector<std::string>& shards = result.shards;
   if (map != nullptr)
     for (const Json::Member& member : map->members()) {
       const std::string shard(member.second.as_string().value_or(""));
@@ -30,16 +33,17 @@ Result<std::vector<std::string>> shards_of(const ModelFiles& folder, const std::
   shards.erase(std::unique(shards.begin(), shards.end()), shards.end());
   if (shards.empty())
     return fail_at(ErrorCode::bad_input, {file->name(), std::nullopt, std::nullopt}, "it has no weight_map");
-  return shards;
+  const Json* metadata = index.find("metadata");
+  const Json* size = metadata != nullptr ? metadata->find("total_size") : nullptr;
+  if (size != nullptr && size->as_int().value_or(-1) >= 0) result.total_size = size->as_int();
+  return result;
 }
-
-}  // namespace
 
 Result<Model> model_of_pickles(const ModelFiles& folder, const WeightsChoice& choice, const Json& config,
                                const LoadOptions& options) {
   Model model = GW_TRY(model_from_config(config, folder.name(), options));
   std::vector<std::string> files = choice.files;
-  if (choice.kind == WeightsKind::pytorch_index) files = GW_TRY(shards_of(folder, choice.files.front()));
+  if (choice.kind == WeightsKind::pytorch_index) files = GW_TRY(read_shard_index(folder, choice.files.front())).shards;
   for (const std::string& name : files) {
     const auto file = GW_TRY(folder.open(name));
     const auto total = checked_add(model.file_bytes.count, file->size());

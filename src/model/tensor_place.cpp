@@ -365,6 +365,7 @@ std::optional<std::int32_t> small_number(std::string_view text) {
 class Reader {
  public:
   TensorPlace read(std::string_view name) {
+    parts_ = 1 + std::count(name.begin(), name.end(), '.');
     for (std::size_t begin = 0; begin <= name.size();) {
       const std::size_t end = std::min(name.find('.', begin), name.size());
       component(name.substr(begin, end - begin), begin == 0, end == name.size());
@@ -405,8 +406,9 @@ class Reader {
 
   // Words that mean something only in their place.
   bool counts(const Word& word, bool first, bool last) const {
-    if (word.text.size() <= 2 && word.rank == kTower) return first;  // GGUF projectors: "v.blk.0...", "mm.0.weight"
-    if (word.text == "encoder") return before_ != "transformer";     // ChatGLM calls its decoder that
+    if (word.text.size() <= 2 && word.rank == kTower)
+      return first && parts_ > 2;  // GGUF projectors: "v.blk.0...", "mm.0.weight"; not a tensor named "a"
+    if (word.text == "encoder") return before_ != "transformer";  // ChatGLM calls its decoder that
     if (word.text == "mlp1" || word.text == "shared" || word.text == "connector") return layer_ < 0;
     if (word.text == "biases" || word.text == "scales" || word.text == "zeros") return last;
     if (word.text == "embeddings" || word.text == "embedding" || word.text == "emb") return layer_ < 0;
@@ -427,6 +429,7 @@ class Reader {
   std::int32_t layer_ = -1;
   bool outside_ = false;  // of the decoder's blocks
   std::string_view before_;
+  std::ptrdiff_t parts_ = 0;  // components of the name
 };
 
 }  // namespace

@@ -247,5 +247,12 @@ TEST(TensorPlace, AnythingElse) {
          {"weight", other, -1}});
 }
 
+// "v", "a" and "mm" are towers where a path follows them (tensor names of llama.cpp's clip.cpp), not by themselves.
+TEST(TensorPlace, ShortNamesAreNoTowers) {
+  for (const char* name : {"a", "v", "mm", "a.weight", "v.bias"}) EXPECT_EQ(place_of(name).role, TensorRole::other);
+  for (const char* name : {"v.blk.0.attn_q.weight", "mm.0.weight", "a.conv1d.0.weight"})
+    EXPECT_EQ(place_of(name).role, TensorRole::vision);
+}
+
 }  // namespace
 }  // namespace gpuwright::model

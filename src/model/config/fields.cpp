@@ -106,9 +106,12 @@ bool Fields::flag(Keys keys, bool fallback) const {
 }
 
 std::string Fields::text(Keys keys, std::string_view fallback) const {
-  const Json* value = find(keys);
-  const auto text = value ? value->as_string() : std::nullopt;
-  return std::string(text.value_or(fallback));
+  std::string_view key;
+  const Json* value = find(keys, &key);
+  if (!value) return std::string(fallback);
+  if (const auto text = value->as_string()) return std::string(*text);
+  reading_->wrong(fmt::format("{} is {}, which is no text", path_of(key), shown(*value)));
+  return std::string(fallback);
 }
 
 std::vector<std::string> Fields::texts(Keys keys) const {

@@ -32,15 +32,24 @@ std::int64_t Fields::checked(std::string_view key, std::int64_t value) {
   return 0;
 }
 
-std::int64_t Fields::size(std::string_view key, std::int64_t fallback) {
+// A key that is there but holds no whole numbers (NaN, text) must not pass for one that is absent.
+const Value* Fields::whole_numbers(std::string_view key) {
   const Value* value = find(key);
-  if (value == nullptr || value->integers.empty()) return fallback;
+  if (value == nullptr || (value->is_array && value->count == 0)) return nullptr;
+  if (!value->integers.empty()) return value;
+  fail_on(key, value->is_array ? "is no list of plausible sizes" : "is no whole number");
+  return nullptr;
+}
+
+std::int64_t Fields::size(std::string_view key, std::int64_t fallback) {
+  const Value* value = whole_numbers(key);
+  if (value == nullptr) return fallback;
   return checked(key, *std::max_element(value->integers.begin(), value->integers.end()));
 }
 
 std::int64_t Fields::size_in(std::string_view key, std::int64_t layer, std::int64_t fallback) {
-  const Value* value = find(key);
-  if (value == nullptr || value->integers.empty()) return fallback;
+  const Value* value = whole_numbers(key);
+  if (value == nullptr) return fallback;
   if (!value->is_array) return checked(key, value->integers.front());
   if (layer < static_cast<std::int64_t>(value->integers.size()))
     return checked(key, value->integers[static_cast<std::size_t>(layer)]);

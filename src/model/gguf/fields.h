@@ -34,6 +34,7 @@ class Fields {
   void fail_on(std::string_view key, std::string what);
 
  private:
+  const Value* whole_numbers(std::string_view key);
   std::int64_t checked(std::string_view key, std::int64_t value);
 
   const Header& header_;

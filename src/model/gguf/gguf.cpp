@@ -122,6 +122,9 @@ Status refuse_what_is_no_model(const Shards& shards, const std::string& file) {
     return unsupported(file,
                        fmt::format("holds {} and no model", type == "adapter" ? "an adapter" : "an importance matrix"),
                        "name the model that it belongs to");
+  if (shards.weights.tensors.empty() && shards.header.find("tokenizer.ggml.tokens") == nullptr)
+    return fail_at(ErrorCode::bad_input, {file, std::nullopt, std::nullopt}, "holds no tensors",
+                   "the file is damaged or was never finished");
   if (shards.weights.tensors.empty())
     return unsupported(file, "holds a vocabulary and no tensors", "name the file with the weights");
   return {};
@@ -136,7 +139,8 @@ Status describe(Model& model, const Architecture& architecture, const Header& he
   model.architecture = std::string(architecture.name);
   model.family = family_of(architecture, fields);
   model.kind = architecture.kind;
-  model.hidden = fields.size("embedding_length");
+  const bool sized = architecture.kind != ModelKind::other && !model.upper_bound;
+  model.hidden = sized ? fields.required("embedding_length") : fields.size("embedding_length");
   model.context_length = fields.size("context_length");
   model.vocabulary = vocabulary(header, fields);
   model.parallel_block = fields.flag("use_parallel_residual").value_or(architecture.parallel_block);

@@ -301,5 +301,11 @@ TEST(GgufSplit, WantsTheFirstShardUnderItsName) {
   EXPECT_EQ(gguf::parse_shard_name("a-b-00002-of-00163.gguf")->stem, "a-b");
 }
 
+TEST(Gguf, WithoutTensorsAndVocabularyItHoldsNothing) {
+  EXPECT_THAT(complaint(GgufBuilder(3, true).file()), HasSubstr("holds no tensors"));
+  EXPECT_THAT(complaint(GgufBuilder().text_array("tokenizer.ggml.tokens", {"a"}).file()),
+              HasSubstr("holds a vocabulary"));
+}
+
 }  // namespace
 }  // namespace gpuwright::model

@@ -178,7 +178,10 @@ class LayerBuilder {
     result.heads = limited("attention.head_count", fields_.size_in("attention.head_count", i, 0), kMaxHeads);
     result.kv_heads =
         limited("attention.head_count_kv", fields_.size_in("attention.head_count_kv", i, result.heads), kMaxHeads);
-    if (result.heads == 0 || result.kv_heads == 0) return Attention{};
+    if (result.heads == 0 || result.kv_heads == 0) {
+      if (block.attention) refuse_zero(result.heads == 0 ? "attention.head_count" : "attention.head_count_kv", i);
+      return Attention{};
+    }
     result.causal = architecture_.keeps_cache && fields_.flag("attention.causal").value_or(true);
     const bool windowed = is_windowed(i);
     result.kind = windowed ? architecture_.window.kind : AttentionKind::full;
@@ -186,8 +189,19 @@ class LayerBuilder {
     result.key_dim = windowed ? window_key_dim_ : key_dim_;
     result.value_dim = windowed ? window_value_dim_ : value_dim_;
     if (kv_lora_rank_ > 0) compress(result);
+    if (result.key_dim == 0 || result.value_dim == 0)
+      refuse_zero(result.key_dim == 0 ? "attention.key_length" : "attention.value_length", i);
     compare(i, block, result);
     return result;
+  }
+
+  // A block with attention weights has heads of some size: without them its cache would count as nothing.
+  void refuse_zero(std::string_view key, std::int64_t i) {
+    constexpr std::string_view kWhat = "is missing or 0, but blk.{} has attention weights";
+    if (!model_.upper_bound) return fields_.fail_on(key, fmt::format(kWhat, i));
+    if (contradicted_) return;
+    contradicted_ = true;
+    model_.assumptions.push_back(fmt::format("{} is missing or 0: the cache of blk.{} is not counted", key, i));
   }
 
   // Latent attention needs the up-projections split by head, which converters write since April 2025 together with

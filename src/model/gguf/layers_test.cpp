@@ -1,7 +1,11 @@
 // What read_gguf makes of each kind of model: sizes per token and per sequence against what llama.cpp allocated in
 // public logs (KV f16, recurrent state f32), and shapes against published configurations. Tensors are stand-ins of one
 // element: here only their names count.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
 
 #include <numeric>
 
@@ -12,6 +16,7 @@ namespace gpuwright::model {
 namespace {
 
 using testing::GgufBuilder;
+using ::testing::HasSubstr;
 
 class Described : public ::testing::Test {
  public:
@@ -375,6 +380,37 @@ INSTANTIATE_TEST_SUITE_P(Values, GgufNonsense,
                                            std::pair("attention.sliding_window", 0u),
                                            std::pair("nextn_predict_layers", 6u),
                                            std::pair("embedding_length", 4294967295u)));
+
+TEST_F(GgufLayers, HeadsThatAttentionWeightsNeedMustBeThere) {
+  const auto complaint = [&](const std::function<void()>& describe) {
+    file_ = GgufBuilder();
+    architecture("llama", 2, 64);
+    describe();
+    parts(0, 2, "attn_q");
+    parts(0, 2, "attn_k");
+    const auto model = read_gguf(*bytes_in_memory(file_.file(), "m.gguf"), nullptr, {});
+    return model ? "it was read" : model.error().message();
+  };
+  const std::string have = ", but blk.0 has attention weights";
+  EXPECT_THAT(complaint([&] { heads(0, 2, 16); }), HasSubstr("llama.attention.head_count is missing or 0" + have));
+  EXPECT_THAT(complaint([&] { heads(4, 0, 16); }), HasSubstr("llama.attention.head_count_kv is missing or 0" + have));
+  EXPECT_THAT(complaint([&] { heads(4, 2, 0); }), HasSubstr("llama.attention.key_length is missing or 0" + have));
+  EXPECT_THAT(complaint([] {}), HasSubstr("llama.attention.head_count is missing or 0" + have));
+  EXPECT_THAT(complaint([&] { file_.f32("llama.attention.head_count", std::nanf("")); }),
+              HasSubstr("llama.attention.head_count is no whole number"));
+  EXPECT_THAT(complaint([&] {
+                heads(4, 2, 16);
+                file_.f32("llama.context_length", std::nanf(""));
+              }),
+              HasSubstr("llama.context_length"));
+}
+
+TEST_F(GgufLayers, WidthMustBeThere) {
+  architecture("llama", 2, 0);
+  const auto model = read_gguf(*bytes_in_memory(file_.file(), "m.gguf"), nullptr, {});
+  ASSERT_FALSE(model);
+  EXPECT_THAT(model.error().message(), HasSubstr("llama.embedding_length is 0"));
+}
 
 }  // namespace
 }  // namespace gpuwright::model
