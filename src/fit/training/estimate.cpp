@@ -110,7 +110,7 @@ class Rank {
       for (const Component& component : outside)
         if (component.first_seen_by <= Meter::allocated && instant.name != "load")
           instant.components.push_back(component);
-      instant.components.push_back(GW_TRY(allocator_slack(job_, instant, checkpoints_at(instant))));
+      instant.components.push_back(GW_TRY(allocator_slack(job_, instant, tokens_at(instant))));
       for (const Component& component : outside)
         if (component.first_seen_by > Meter::allocated) instant.components.push_back(component);
       std::erase_if(instant.components, [](const Component& component) { return component.high.count == 0; });
@@ -135,8 +135,8 @@ class Rank {
   }
 
  private:
-  double checkpoints_at(const Instant& instant) const {
-    return instant.name == "forward end" || instant.name == "backward" ? stack_.kept : 0;
+  double tokens_at(const Instant& instant) const {
+    return instant.name == "forward end" || instant.name == "backward" ? shares_of(job_).tokens : 0;
   }
 
   bool accumulates() const { return job_.gradient_accumulation > 1 || job_.engine == TrainingEngine::megatron; }
@@ -405,19 +405,27 @@ Result<Estimate> estimate_training(const model::Model& model, const TrainingJob&
   std::vector<training::Module> adapted;
   if (job.method != TrainingMethod::full) adapted = GW_TRY(training::adapted_modules(model, job));
   Estimate answer;
+  std::vector<Component> host;
+  int known_stage = -1;  // whose instants the GPU before has, too
   for (std::size_t i = 0; i < targets.size(); ++i) {
     const int stage = training::stage_of_target(job, i, targets.size());
-    const training::Rank rank(model, job, adapted, stage);
     GpuEstimate gpu;
     gpu.gpu = targets[i].name;
     gpu.rank = static_cast<int>(i);
     gpu.usable = std::max(targets[i].free - job.reserve, Bytes{});
     gpu.usable_formula = fmt::format("{} free - {} reserved", to_string(targets[i].free), to_string(job.reserve));
     gpu.meter = training::meter_of(job.engine);
-    gpu.instants = GW_TRY(rank.instants(targets[i]));
+    if (stage == known_stage && targets[i].architecture == targets[i - 1].architecture) {
+      gpu.instants = answer.per_gpu.back().instants;
+    } else {
+      const training::Rank rank(model, job, adapted, stage);
+      gpu.instants = GW_TRY(rank.instants(targets[i]));
+      host = rank.host();
+      known_stage = stage;
+    }
     training::judge(gpu);
     answer.per_gpu.push_back(std::move(gpu));
-    for (Component& component : rank.host()) answer.host.push_back(std::move(component));
+    answer.host.insert(answer.host.end(), host.begin(), host.end());
   }
   training::add_notes(model, job, answer);
   return answer;

@@ -37,7 +37,7 @@ Result<std::vector<Component>> outside_components(const TrainingJob& job, const 
   return parts;
 }
 
-Result<Component> allocator_slack(const TrainingJob& job, const Instant& instant, double checkpoints) {
+Result<Component> allocator_slack(const TrainingJob& job, const Instant& instant, double tokens) {
   const Constant share = GW_TRY(constant("allocator_slack_share", name_of(job.engine)));
   const Range allocated = instant.total(Meter::allocated);
   double low = share.low * static_cast<double>(allocated.low.count),
@@ -54,14 +54,16 @@ Result<Component> allocator_slack(const TrainingJob& job, const Instant& instant
   }
   if (job.varying_lengths) {
     const bool recomputes = job.checkpointing != Checkpointing::none;
-    const Constant lengths =
-        GW_TRY(constant(recomputes ? "varying_lengths_share" : "varying_lengths_share_plain", name_of(job.engine)));
+    const Constant lengths = GW_TRY(constant(
+        recomputes ? "varying_lengths_bytes_per_token" : "varying_lengths_share_of_logits", name_of(job.engine)));
     const double logits = static_cast<double>(instant.total_of(ComponentKind::logits).expected.count);
-    const double steps = logits + (recomputes ? checkpoints : 0);
-    low += lengths.low * steps;
-    expected += lengths.expected * steps;
-    high += lengths.high * steps;
-    formula += fmt::format(" + {:.2f} x checkpoints and logits, whose lengths vary", lengths.expected);
+    const double unit = recomputes ? tokens : logits;
+    low += lengths.low * unit;
+    expected += lengths.expected * unit;
+    high += lengths.high * unit;
+    formula += recomputes
+                   ? fmt::format(" + {:.2g} B x {:.0f} tokens of samples whose lengths vary", lengths.expected, tokens)
+                   : fmt::format(" + {:.2f} x logits, as lengths vary under the cap", lengths.expected);
     source += "; " + lengths.source;
   }
   return Component{ComponentKind::allocator,

@@ -12,8 +12,7 @@ namespace gpuwright::fit::training {
 Result<std::vector<Component>> outside_components(const TrainingJob& job, const Target& target);
 
 // Reserved but not allocated at an instant, from what is allocated then. Where lengths vary, blocks of one length are
-// too small for the next: the cache grows with the logits and with `checkpoints`, the bytes kept of checkpointed
-// layers.
-Result<Component> allocator_slack(const TrainingJob& job, const Instant& instant, double checkpoints);
+// too small for the next: the cache grows with `tokens`, those whose activations are alive.
+Result<Component> allocator_slack(const TrainingJob& job, const Instant& instant, double tokens);
 
 }  // namespace gpuwright::fit::training

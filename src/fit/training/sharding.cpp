@@ -33,8 +33,9 @@ Result<Constant> bucket(const TrainingJob& job) {
 Result<BufferBytes> zero_buckets(const TrainingJob& job) {
   const Constant elements = GW_TRY(bucket(job));
   const double buckets = job.sharding.overlap_comm ? 4.5 : 1;
-  BufferBytes bytes = scaled(elements, 2 * buckets,
-                             fmt::format("{:.1f} x {:.0f} elements x 2 B of reduce buckets", buckets, elements.expected));
+  BufferBytes bytes =
+      scaled(elements, 2 * buckets,
+             fmt::format("{:.1f} x {:.0f} elements x 2 B of reduce buckets", buckets, elements.expected));
   if (job.sharding.overlap_comm) bytes.low = elements.low * 2 * 2;
   return bytes;
 }
@@ -72,7 +73,7 @@ Result<BufferBytes> fsdp_units(const TrainingJob& job, const Units& units, bool 
   // FSDP2 recipes wrap embeddings and head on their own, so that only one of them is gathered at a time.
   const double root = job.engine == TrainingEngine::torchtune ? units.root / 2 : units.root;
   const double expected = gathered * units.largest_layer + root + gradient;
-  return BufferBytes{fewest_gathered * units.largest_layer + 0.75 * root, expected,
+  return BufferBytes{fewest_gathered * units.largest_layer + 0.85 * root, expected,
                      most_gathered * units.largest_layer + root + 1.2 * gradient,
                      fmt::format("{:.0f} gathered layers x {:.0f} B + {:.0f} B of embeddings and head{}", gathered,
                                  units.largest_layer, root, backward && gradient > 0 ? " + one layer's gradient" : ""),
