@@ -41,6 +41,16 @@ constexpr Translation kChinese[] = {
     {"file, folder, hf://org/name, preset or size", "文件、目录、hf://组织/名称、内置名称或规模"},
     {"Where", "放在哪里"},
     {"How", "怎样运行"},
+    {"Learn from a run", "从实际运行中学习"},
+    {"the GPUs of this machine, with the memory that is free now (same as --gpu here)",
+     "本机的 GPU，按此刻的空闲显存计（同 --gpu here）"},
+    {"compare the prediction with a log of llama.cpp, ollama, vLLM, torch or nvidia-smi; model and settings are the "
+     "log's "
+     "own where not given (-: standard input)",
+     "把预测与 llama.cpp、ollama、vLLM、torch 或 nvidia-smi 的日志对照；未给出的模型和设置取自日志（- 表示标准输入）"},
+    {"keep what the log shows as a correction for this engine and GPU", "把日志显示的差异保存为该引擎和 GPU 的修正"},
+    {"list the corrections that are kept", "列出已保存的修正"},
+    {"drop correction N of that list", "删除该列表中的第 N 条修正"},
     {"Question", "问什么"},
     {"llama.cpp and ollama", "llama.cpp 与 ollama"},
     {"vLLM and SGLang", "vLLM 与 SGLang"},

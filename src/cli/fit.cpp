@@ -3,6 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/fit_answer.h"
+#include "cli/fit_log.h"
 #include "cli/fit_request.h"
 #include "cli/fit_train.h"
 #include "fit/together.h"
@@ -86,6 +87,8 @@ bool is_no(const FitAnswer& answer) {
 
 Result<int> run_fit(const Arguments& arguments, const Console& console) {
   const catalog::Catalog catalog = GW_TRY(catalog::Catalog::load());
+  if (asks_to_learn(arguments)) return run_fit_log(arguments, console, catalog);
+  if (!arguments.has("MODEL")) return fail(ErrorCode::bad_input, "fit needs MODEL", "see 'gpuwright fit --help'");
   const FitRequest request = GW_TRY(read_fit_request(arguments, catalog));
   const FitAnswer answer = GW_TRY(answer_for(request, catalog));
   if (console.json)
@@ -110,7 +113,7 @@ Command fit_command() {
       "or a size such as 7B. Several models are placed on the same GPUs at once; settings of one of them follow its "
       "name: NAME,context=8192,format=Q4_K_M.\n\n"
       "Without --gpu the smallest GPUs that hold the model are listed.";
-  command.arguments = {{"MODEL", "file, folder, hf://org/name, preset or size", true, true, true}};
+  command.arguments = {{"MODEL", "file, folder, hf://org/name, preset or size", false, true, true}};
   command.options = fit_options();
   command.examples = {
       {"gpuwright fit llama-3.1-8b --gpu 4090 --context 8192", "Llama 3.1 8B in vLLM on one RTX 4090"},
@@ -120,9 +123,11 @@ Command fit_command() {
       {"gpuwright fit deepseek-v3 --smallest-gpu --tensor-parallel 8", "which eight GPUs would hold it"},
       {"gpuwright fit llama-3.1-8b --train lora --gpu 4090 --sequence 2048", "fine-tune adapters on one RTX 4090"},
       {"gpuwright fit llama-2-70b --train full --gpu h100x8 --strategy auto", "the fastest full fine-tuning that fits"},
+      {"gpuwright fit --from-log server.log --calibrate", "what a run measured beside the prediction, and keep it"},
       {"gpuwright fit qwen3-8b,format=fp8 bge-large,engine=transformers --gpu l40s", "two models on one GPU"},
   };
-  command.exit_notes = {"0  it fits, or fits tightly", "1  it does not fit; with --strict also a tight fit"};
+  command.exit_notes = {"0  it fits, or fits tightly",
+                        "1  it does not fit; with --strict also a tight fit; a log differs by more than 10 %"};
   command.run = run_fit;
   return command;
 }

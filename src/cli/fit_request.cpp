@@ -7,8 +7,10 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/fit_log.h"
 #include "cli/fit_train.h"
 #include "fit/engine.h"
+#include "fit/learn/calibration.h"
 #include "model/load.h"
 #include "model/quantize.h"
 
@@ -295,10 +297,12 @@ std::vector<Option> fit_options() {
   };
   options[0].repeated = true;
   for (Option& training : training_options()) options.push_back(std::move(training));
+  for (Option& learning : learn_options()) options.push_back(std::move(learning));
   return options;
 }
 
 Result<std::vector<fit::Target>> targets_named(std::string_view text, const catalog::Catalog& catalog) {
+  if (trim(text) == "here") return targets_here(catalog);
   auto [name, count] = split_count(trim(text));
   // A whole name that is in the catalogue wins over NAMExN.
   if (count != 1 && catalog.find(trim(text))) name = trim(text), count = 1;
@@ -312,6 +316,8 @@ Result<FitRequest> read_fit_request(const Arguments& arguments, const catalog::C
   FitRequest request;
   for (const std::string& name : arguments.values("--gpu"))
     for (fit::Target& target : GW_TRY(targets_named(name, catalog))) request.targets.push_back(std::move(target));
+  if (arguments.has("--measure"))
+    for (fit::Target& target : GW_TRY(targets_here(catalog))) request.targets.push_back(std::move(target));
   for (const std::string& word : arguments.values("MODEL")) request.items.push_back(GW_TRY(read_item(word, arguments)));
   request.maximise = quantity_named(arguments.value("--max"));
   request.strict = arguments.has("--strict");
@@ -320,6 +326,8 @@ Result<FitRequest> read_fit_request(const Arguments& arguments, const catalog::C
   repeat_for_parallelism(request);
   parallelism_from_gpus(request);
   GW_TRY(finish_training(request, arguments));
+  const auto corrections = GW_TRY(fit::load_corrections(fit::calibration_path()));
+  for (FitItem& item : request.items) item.job.corrections = corrections;
   if (request.items.size() > 1 && (request.maximise || request.smallest_gpu))
     return fail(ErrorCode::bad_input, "--max and --smallest-gpu take one model", "name a GPU with --gpu");
   if (request.maximise && request.targets.empty())
