@@ -1,6 +1,7 @@
 #include "model/testing/mutate.h"
 
 #include <unistd.h>
+#include <ctime>
 
 #include <algorithm>
 #include <cstring>
@@ -61,6 +62,10 @@ std::string mutated(std::string bytes, std::mt19937_64& random) {
   const std::uint64_t changes = 1 + random() % 8;
   for (std::uint64_t i = 0; i < changes; ++i) change(bytes, random);
   return bytes;
+}
+
+double processor_seconds() {
+  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
 
 std::int64_t resident_bytes() {
