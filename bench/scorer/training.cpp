@@ -264,7 +264,9 @@ Result<InstantFigure> total_of(const Row& row) {
 
 Result<Prediction> read_total(const Row& row, const TrainingScenario& scenario, const fit::Estimate& answer,
                               const InstantFigure& figure) {
-  Prediction prediction = from(GW_TRY(read_gpus(row, answer, figure)));
+  Row asked = row;
+  if (scenario.targets.size() == 1 && row.where != "sum") asked.where = "gpu";  // one stands for each of an even layout
+  Prediction prediction = from(GW_TRY(read_gpus(asked, answer, figure)));
   const std::int64_t gpus = GW_TRY(count(row.settings, "gpus")).value_or(1);
   if (row.where != "sum" || scenario.targets.size() != 1) return prediction;
   return Prediction{prediction.low * gpus, prediction.expected * gpus, prediction.high * gpus};

@@ -98,6 +98,18 @@ Module part_of(const Module& fused, std::string_view target, const model::Model&
   return part;
 }
 
+// Embeddings and heads are adapted only where they are named ("lm_head", "embed_tokens").
+void add_tables_named(const model::Model& model, std::string_view target, std::vector<Module>& chosen) {
+  for (const Tensor& tensor : model.tensors) {
+    if (tensor.role != TensorRole::token_embedding && tensor.role != TensorRole::output_head) continue;
+    Module module;
+    module.name = module_name(tensor.name);
+    module.in = static_cast<double>(tensor.columns);
+    module.out = static_cast<double>(tensor.rows);
+    if (is_named(module, target)) chosen.push_back(std::move(module));
+  }
+}
+
 std::vector<std::string> default_targets(const TrainingJob& job) {
   switch (job.engine) {
     case TrainingEngine::litgpt:
@@ -145,6 +157,7 @@ Result<std::vector<Module>> adapted_modules(const model::Model& model, const Tra
                static_cast<std::size_t>(module.layer) < model.layers.size())
         chosen.push_back(part_of(module, target, model));
     }
+    add_tables_named(model, target, chosen);
     if (chosen.size() > before) continue;
     std::vector<std::string> names;
     for (const Module& module : all)

@@ -16,7 +16,7 @@ enum class Reads : std::uint8_t { attention_input, attention_output, feed_forwar
 
 struct Module {
   std::string name;  // "q_proj"
-  std::int32_t layer = -1;
+  std::int32_t layer = -1;  // -1: embedding or head, which only an explicit target names
   double in = 0, out = 0;
   double copies = 1;  // experts
   bool is_expert = false;

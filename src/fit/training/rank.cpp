@@ -106,7 +106,8 @@ void add_adapters(Holdings& holdings, const TrainingJob& job, const Stage& stage
   const double rank = static_cast<double>(job.lora.rank);
   for (const Module& module : adapted) {
     const auto layer = static_cast<std::size_t>(std::max(module.layer, 0));
-    if (module.layer < 0 || layer < stage.first || layer >= stage.last) continue;
+    const bool in_block = module.layer >= 0;
+    if (in_block ? layer < stage.first || layer >= stage.last : !stage.is_last) continue;
     // One of the two matrices is split by tensor parallelism, the other is whole.
     const double in = module.in, out = module.out, copies = module.copies;
     add_trained(holdings, job, recipe, rank, in, copies, false);
@@ -118,6 +119,7 @@ void add_adapters(Holdings& holdings, const TrainingJob& job, const Stage& stage
     }
     holdings.adapter_parameters += parameters;
     holdings.adapter_bytes += recipe.weight * parameters;
+    if (!in_block) continue;
     layers.gradients[layer] += recipe.gradient * parameters;
     layers.bytes[layer] += recipe.weight * parameters;
   }

@@ -55,6 +55,11 @@ TEST(Adapters, FusedNamesOfChatGlm) {
   EXPECT_EQ(adapters("chatglm3-6b", lora(8, {"query_key_value"})), 1949696);
 }
 
+TEST(Adapters, HeadsAreAdaptedWhereTheyAreNamed) {
+  // 8 x (4,096 + 32,000) more than q_proj alone, 8 x (4,096 + 4,096) x 32.
+  EXPECT_EQ(adapters("Llama-2-7b-hf", lora(8, {"q_proj", "lm_head"})), 2097152 + 288768);
+}
+
 TEST(Adapters, UnknownNamesAreRefusedWithTheNearest) {
   const auto answer = estimate_training(testing::decoder(testing::llama2_7b()), lora(8, {"q_porj"}), {kA100});
   ASSERT_FALSE(answer);
