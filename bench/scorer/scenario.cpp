@@ -77,8 +77,6 @@ Status read_llama(const Row& row, fit::Job& job) {
     job.llama.gpu_layers = GW_TRY(settings.integer("offload_layers"));
   job.context_tokens = GW_TRY(at_least_one(settings, "ctx"));
   job.sequences = GW_TRY(at_least_one(settings, "n_seq")).value_or(GW_TRY(at_least_one(settings, "batch")).value_or(1));
-  // ollama is told the context of one sequence and gives llama.cpp that of all.
-  if (job.engine == fit::Engine::ollama && job.context_tokens) job.context_tokens = *job.context_tokens * job.sequences;
   return {};
 }
 

@@ -74,7 +74,7 @@ TEST(Scenario, WhatIsNotToldStaysTheEnginesOwn) {
 
 TEST(Scenario, OllamaIsToldTheContextOfOneSequence) {
   const Row row = row_of("ollama", {{"ctx", "4096"}, {"n_seq", "2"}});
-  EXPECT_EQ(scenario_of(row, facts(), End::middle)->job.context_tokens, 8192);
+  EXPECT_EQ(scenario_of(row, facts(), End::middle)->job.context_tokens, 4096);
 }
 
 TEST(Scenario, TheEnginesOwnVersionIsPicked) {

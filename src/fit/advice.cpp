@@ -126,7 +126,8 @@ MaybeChange shorter_context(const Setup& setup) {
   const auto solved = largest(Quantity::context, *setup.model, setup.job, setup.targets, true);
   if (!solved || solved->value < 512) return std::nullopt;
   const std::int64_t context = solved->value / 256 * 256;
-  const std::string option = is_llama(setup.job)                  ? "--ctx-size"
+  const std::string option = setup.job.engine == Engine::ollama   ? "num_ctx"
+                             : is_llama(setup.job)                ? "--ctx-size"
                              : setup.job.engine == Engine::vllm   ? "--max-model-len"
                              : setup.job.engine == Engine::sglang ? "--context-length"
                                                                   : "prompt + new";

@@ -86,6 +86,9 @@ struct GpuEstimate {
   Meter meter = Meter::device;
   std::vector<Instant> instants;
   std::size_t binding = 0;  // index of the instant with the largest expected total
+  // The best verdict possible whatever the bytes say: `no` where the engine refuses to start as asked, `tight` where it
+  // starts only with another option. The estimate's notes tell why.
+  Verdict at_best = Verdict::fits;
   Verdict verdict = Verdict::no;
 
   const Instant& peak() const { return instants[binding]; }

@@ -18,15 +18,37 @@ Status check_count(std::int64_t value, std::int64_t most, std::string_view what)
   return fail(ErrorCode::bad_input, fmt::format("{} must be between 1 and {}, not {}", what, most, value));
 }
 
+// Without layers there is neither a cache nor a place for most tensors: any figure would be far too small.
+Status check_layers(const model::Model& model) {
+  if (model.source == model::Source::onnx)
+    return fail(ErrorCode::unsupported, fmt::format("{}: none of the engines runs an ONNX graph", model.name),
+                "name the original model: its folder with config.json, or its preset");
+  const bool tower_alone = model.encoder.has_value() || model.vision.has_value();
+  if (!model.layers.empty() || tower_alone) return {};
+  return fail(ErrorCode::unsupported, fmt::format("{}: the layers of the model are not known", model.name),
+              "put config.json beside the weights");
+}
+
+// What one sequence asks for must fit into what the context leaves to it.
+Status check_tokens(const Job& job) {
+  if (!job.context_tokens || !job.prompt_tokens) return {};
+  const bool divided = job.engine == Engine::llama_cpp && !job.llama.unified_kv;
+  const std::int64_t each = divided ? *job.context_tokens / job.sequences : *job.context_tokens;
+  const std::int64_t wanted = *job.prompt_tokens + job.new_tokens.value_or(0);
+  if (wanted <= each) return {};
+  return fail(ErrorCode::bad_input,
+              fmt::format("prompt and new tokens are {} together, the context of a sequence is {}", wanted, each),
+              "leave the context out, or make it larger");
+}
+
 Status check(const model::Model& model, const Job& job, const std::vector<Target>& targets) {
   if (targets.empty()) return fail(ErrorCode::bad_input, "no GPU was named", "name one with --gpu");
-  if (model.layers.empty() && model.kind == model::ModelKind::decoder)
-    return fail(ErrorCode::unsupported, fmt::format("{}: the layers of the model are not known", model.name),
-                "give the folder with its config.json, or --upper-bound");
+  GW_TRY(check_layers(model));
   GW_TRY(check_count(job.sequences, kMostSequences, "the number of sequences"));
   GW_TRY(check_count(job.context_tokens.value_or(1), kMostTokens, "the context"));
   GW_TRY(check_count(job.prompt_tokens.value_or(1), kMostTokens, "the prompt"));
   GW_TRY(check_count(job.new_tokens.value_or(1), kMostTokens, "the number of new tokens"));
+  GW_TRY(check_tokens(job));
   GW_TRY(check_count(job.tensor_parallel, 1024, "tensor parallelism"));
   GW_TRY(check_count(job.pipeline_parallel, 1024, "pipeline parallelism"));
   if (job.reserve < Bytes{}) return fail(ErrorCode::bad_input, "the reserve is negative");
@@ -54,7 +76,7 @@ Verdict judge(const GpuEstimate& gpu) {
     high = std::max(high, total.high);
   }
   if (expected > gpu.usable) return Verdict::no;
-  return high > gpu.usable ? Verdict::tight : Verdict::fits;
+  return std::max(high > gpu.usable ? Verdict::tight : Verdict::fits, gpu.at_best);
 }
 
 }  // namespace

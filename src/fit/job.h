@@ -71,12 +71,13 @@ struct Job {
   Engine engine = Engine::llama_cpp;
   std::string engine_version;  // "b4477", "0.21.0"; empty = newest that the constants know
 
-  // Tokens. llama.cpp: all sequences together (-c). vLLM, sglang: per sequence (max_model_len). transformers: prompt
-  // and new tokens of each sequence; if only context_tokens is given, it is prompt + new with one new token.
+  // Tokens. llama.cpp: all sequences together, as -c is; each has an equal share. ollama (num_ctx), vLLM and sglang
+  // (max_model_len): per sequence. transformers: prompt and new tokens of each sequence; if only context_tokens is
+  // given, it is prompt + new with one new token.
   std::optional<std::int64_t> context_tokens;
   std::optional<std::int64_t> prompt_tokens;
   std::optional<std::int64_t> new_tokens;
-  std::int64_t sequences = 1;  // in flight at once: batch size, --parallel
+  std::int64_t sequences = 1;  // in flight at once: batch size, --parallel, OLLAMA_NUM_PARALLEL
 
   std::optional<model::Dtype> key_type, value_type;  // of the KV cache; not given = the engine's default
 

@@ -10,12 +10,15 @@ namespace {
 constexpr std::int64_t kLongestContext = std::int64_t{1} << 24;  // when the model does not say what it was trained on
 constexpr std::int64_t kLargestBatch = 1 << 16;
 
-// llama.cpp's context is shared by all sequences, every other engine's belongs to each.
+// llama.cpp's context is that of all sequences, every other engine's belongs to each.
 bool context_is_shared(Engine engine) {
   return engine == Engine::llama_cpp;
 }
 
-std::int64_t default_context(const model::Model& model) {
+// Of one sequence, where the context is shared.
+std::int64_t share_of_context(const model::Model& model, const Job& job) {
+  if (job.context_tokens) return divide_up(*job.context_tokens, job.sequences);
+  if (job.prompt_tokens) return *job.prompt_tokens + job.new_tokens.value_or(1);
   return model.context_length > 0 ? std::min<std::int64_t>(model.context_length, 4096) : 4096;
 }
 
@@ -23,16 +26,16 @@ Job with_context(const Job& job, std::int64_t context) {
   Job changed = job;
   changed.context_tokens = context;
   if (!job.prompt_tokens) return changed;
-  changed.new_tokens = std::min(job.new_tokens.value_or(1), context);
-  changed.prompt_tokens = std::max<std::int64_t>(context - *changed.new_tokens, 1);
+  const std::int64_t each = context_is_shared(job.engine) ? context / job.sequences : context;
+  changed.new_tokens = std::clamp<std::int64_t>(job.new_tokens.value_or(1), 1, std::max<std::int64_t>(each - 1, 1));
+  changed.prompt_tokens = std::max<std::int64_t>(each - *changed.new_tokens, 1);
   return changed;
 }
 
 Job with_batch(const model::Model& model, const Job& job, std::int64_t batch) {
   Job changed = job;
   changed.sequences = batch;
-  if (context_is_shared(job.engine))
-    changed.context_tokens = divide_up(job.context_tokens.value_or(default_context(model)), job.sequences) * batch;
+  if (context_is_shared(job.engine)) changed.context_tokens = share_of_context(model, job) * batch;
   return changed;
 }
 
@@ -60,7 +63,9 @@ Result<Bounds> bounds_of(Quantity quantity, const model::Model& model, const Job
     case Quantity::context:
     case Quantity::sequence: {
       const std::int64_t trained = model.context_length > 0 ? model.context_length : kLongestContext;
-      return Bounds{1, context_is_shared(job.engine) ? trained * job.sequences : trained};
+      const std::int64_t sequences = context_is_shared(job.engine) ? job.sequences : 1;
+      const std::int64_t least = job.prompt_tokens ? 2 * sequences : 1;  // a prompt of one token and a new one
+      return Bounds{least, std::max(least, trained * sequences)};
     }
     case Quantity::batch:
       return Bounds{1, kLargestBatch};

@@ -14,6 +14,8 @@ enum class Quantity : std::uint8_t { context, batch, layers, sequence };  // seq
 struct Solution {
   std::int64_t value = 0;  // 0: not even the smallest fits
   Estimate estimate;       // of the job with that value (or with the smallest one tried)
+  // The job that was estimated: asking for it again gives the same answer. More sequences of llama.cpp keep the share
+  // of the context that each of them had, so its context_tokens, which count all sequences, have grown with the batch.
   Job job;
 };
 // The largest value whose verdict is `fits` (strict) or at least `tight`. Context stops at the model's own length.
@@ -24,7 +26,8 @@ struct GpuChoice {
   const catalog::Accelerator* accelerator = nullptr;
   Estimate estimate;
 };
-// Accelerators of the catalogue that hold the job, smallest usable memory first, at most `limit` of them.
+// Accelerators of the catalogue that hold the job, smallest usable memory first, at most `limit` of them. Those that
+// the engine does not run on are passed over.
 Result<std::vector<GpuChoice>> smallest_gpus(const model::Model& model, const Job& job, const catalog::Catalog& catalog,
                                              int count, bool strict, std::size_t limit);
 

@@ -43,6 +43,26 @@ TEST(Largest, IsTheLastValueThatFits) {
   }
 }
 
+TEST(Largest, ItsJobAskedAgainGivesTheSameAnswer) {
+  const model::Model model = q4_llama();
+  Job prompt = llama_job(4096);
+  prompt.context_tokens.reset();
+  prompt.prompt_tokens = 1000;
+  prompt.new_tokens = 24;
+  Job ollama = llama_job(4096);
+  ollama.engine = Engine::ollama;
+  for (const Job& job : {llama_job(4096), prompt, ollama})
+    for (const Quantity quantity : {Quantity::context, Quantity::batch}) {
+      const auto solution = largest(quantity, model, job, {gpu(12)}, true);
+      ASSERT_TRUE(solution) << solution.error().message();
+      const auto again = estimate(model, solution->job, {gpu(12)});
+      ASSERT_TRUE(again) << again.error().message();
+      EXPECT_EQ(again->per_gpu[0].peak().total().expected, solution->estimate.per_gpu[0].peak().total().expected);
+    }
+  const auto solution = largest(Quantity::batch, model, llama_job(4096), {gpu(12)}, true);
+  EXPECT_EQ(solution->job.context_tokens, 4096 * solution->value) << "each sequence keeps its share";
+}
+
 TEST(Largest, ContextStopsAtTheModelsOwn) {
   const auto solution = largest(Quantity::context, q4_llama(), llama_job(4096), {gpu(80)}, true);
   ASSERT_TRUE(solution);
@@ -144,6 +164,34 @@ TEST(Estimate, RefusesJobsThatContradictThemselves) {
   job.tensor_parallel = 1;
   job.reserve = Bytes{-1};
   EXPECT_FALSE(estimate(model, job, {gpu(24)}));
+  job = llama_job(4096);
+  job.sequences = 4;
+  job.prompt_tokens = 1000;
+  job.new_tokens = 24;
+  EXPECT_TRUE(estimate(model, job, {gpu(24)}));
+  job.new_tokens = 25;
+  EXPECT_EQ(estimate(model, job, {gpu(24)}).error().code, ErrorCode::bad_input) << "4,096 tokens, a quarter each";
+  job.engine = Engine::transformers;
+  job.prompt_tokens = 5000;
+  EXPECT_EQ(estimate(*model::preset("llama-3.1-8b"), job, {gpu(24)}).error().code, ErrorCode::bad_input);
+}
+
+// Weights whose place is not known were left out: 1.96 of 14.96 GiB and "fits".
+TEST(Estimate, RefusesModelsWithoutLayers) {
+  model::Model bare = *model::preset("llama-3.1-8b");
+  bare.layers.clear();
+  model::Model graph = *model::preset("llama-3.1-8b");
+  graph.source = model::Source::onnx;
+  for (const Engine engine : {Engine::llama_cpp, Engine::ollama, Engine::vllm, Engine::sglang, Engine::transformers}) {
+    Job job;
+    job.engine = engine;
+    for (const model::ModelKind kind : {model::ModelKind::decoder, model::ModelKind::other}) {
+      bare.kind = graph.kind = kind;
+      ASSERT_FALSE(estimate(bare, job, {gpu(80)})) << name_of(engine);
+      EXPECT_EQ(estimate(bare, job, {gpu(80)}).error().code, ErrorCode::unsupported);
+      EXPECT_EQ(estimate(graph, job, {gpu(80)}).error().code, ErrorCode::unsupported);
+    }
+  }
 }
 
 }  // namespace

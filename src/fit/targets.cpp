@@ -7,17 +7,29 @@
 
 namespace gpuwright::fit {
 
+namespace {
+
+Hardware hardware_of(const catalog::Accelerator& accelerator) {
+  return {accelerator.vendor, accelerator.compute_capability.value_or(""), accelerator.nvlink_gb_per_second};
+}
+
+}  // namespace
+
 Target target_from(const catalog::Accelerator& accelerator) {
-  return {accelerator.name, accelerator.usable(), accelerator.usable(), accelerator.architecture,
-          accelerator.unified_memory};
+  return {accelerator.name,         accelerator.usable(),       accelerator.usable(),
+          accelerator.architecture, accelerator.unified_memory, hardware_of(accelerator)};
 }
 
 Result<Target> mig_target_from(const catalog::Accelerator& accelerator, std::string_view profile) {
   std::vector<std::string> names;
   for (const catalog::MigProfile& candidate : accelerator.mig_profiles) {
     if (lower(candidate.name) == lower(profile))
-      return Target{fmt::format("{} MIG {}", accelerator.name, candidate.name), candidate.memory, candidate.memory,
-                    accelerator.architecture, false};
+      return Target{fmt::format("{} MIG {}", accelerator.name, candidate.name),
+                    candidate.memory,
+                    candidate.memory,
+                    accelerator.architecture,
+                    false,
+                    hardware_of(accelerator)};
     names.push_back(candidate.name);
   }
   if (names.empty()) return fail(ErrorCode::unsupported, fmt::format("{} has no MIG profiles", accelerator.name));

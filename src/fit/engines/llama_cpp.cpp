@@ -48,6 +48,13 @@ class LlamaEstimator {
       answer.notes.push_back(fmt::format("the output head is tied to the embedding: the GPU holds {} of it again",
                                          to_string(placement_.duplicated_head)));
     const std::int64_t per_sequence = settings_.context / settings_.streams;
+    if (settings_.sequences > 1)
+      answer.notes.push_back(settings_.streams > 1
+                                 ? fmt::format("{} sequences of {} tokens each: {} tokens of cache together",
+                                               settings_.sequences, with_thousands(per_sequence),
+                                               with_thousands(settings_.context))
+                                 : fmt::format("{} sequences share one cache of {} tokens", settings_.sequences,
+                                               with_thousands(settings_.context)));
     if (model_.context_length > 0 && per_sequence > pad_to(model_.context_length, 256))
       answer.notes.push_back(fmt::format("{} tokens a sequence are more than the {} the model was trained on",
                                          with_thousands(per_sequence), with_thousands(model_.context_length)));
@@ -320,7 +327,9 @@ class LlamaCppModel : public EngineModel {
     if (model.kind == model::ModelKind::vision_encoder || model.kind == model::ModelKind::dual_encoder ||
         model.family == "whisper")
       return fail(ErrorCode::unsupported, fmt::format("{} runs no {} models", name_of(job.engine), model.architecture));
-    LlamaSettings settings = GW_TRY(llama_settings(model, job));
+    Bytes memory;
+    for (const Target& target : targets) memory += std::min(target.total, Bytes{std::int64_t{1} << 50});
+    LlamaSettings settings = GW_TRY(llama_settings(model, job, memory));
     LlamaPlacement placement = GW_TRY(llama_placement(model, job, settings, targets));
     return LlamaEstimator(model, job, targets, std::move(settings), std::move(placement)).estimate();
   }

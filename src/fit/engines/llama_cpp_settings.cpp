@@ -17,7 +17,6 @@ namespace gpuwright::fit {
 namespace {
 
 constexpr std::int64_t kDefaultUbatch = 512;
-constexpr std::int64_t kDefaultOllamaContext = 4096;  // OLLAMA_CONTEXT_LENGTH
 constexpr std::int64_t kPadding = 256, kOldPadding = 32;
 
 // Letters and digits only: "gpt-oss", "gpt_oss" and "gptoss" are one family.
@@ -57,12 +56,15 @@ std::string_view build_of_age(const model::Model& model) {
   return linear_attention ? "b8600" : "b4500";
 }
 
-// The llama.cpp build that a job names ("b4477"); empty, which is the newest, for ollama's and others' own numbers.
+// The llama.cpp build that a job names ("b4477", "4477"); empty, which is the newest, for ollama's and others' own
+// numbers.
 std::string build_of(const Job& job) {
-  const std::string& version = job.engine_version;
-  const bool build =
-      version.size() > 1 && (version[0] == 'b' || version[0] == 'B') && version[1] >= '0' && version[1] <= '9';
-  return build ? version : std::string();
+  const std::string_view version = job.engine_version;
+  const bool lettered = !version.empty() && (version[0] == 'b' || version[0] == 'B');
+  const std::string_view digits = version.substr(lettered ? 1 : 0);
+  const bool number =
+      !digits.empty() && std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return number && (lettered || job.engine == Engine::llama_cpp) ? std::string(version) : std::string();
 }
 
 bool is_quantized(model::Dtype type) {
@@ -134,6 +136,39 @@ void set_latent(const Job& job, LlamaSettings& settings) {
   settings.latent = version_at_least(build_of(job), "b5130") ? Latent::keys_and_values : Latent::expanded;  // #12801
 }
 
+// llama.cpp's -c counts all sequences together.
+Status set_context(const model::Model& model, const Job& job, LlamaSettings& settings) {
+  const std::int64_t fallback = job.prompt_tokens ? (*job.prompt_tokens + job.new_tokens.value_or(1)) * job.sequences
+                                                  : std::max<std::int64_t>(model.context_length, 1);
+  settings.context = job.context_tokens.value_or(fallback);
+  if (!job.context_tokens && !job.prompt_tokens)
+    settings.notes.push_back(
+        fmt::format("context not given: {} tokens, the model's own, llama-server's default", settings.context));
+  return {};
+}
+
+// ollama's num_ctx is that of one sequence; its runner gets num_ctx x OLLAMA_NUM_PARALLEL (KvSize in llm/server.go,
+// num_ctx x numParallel in server/sched.go before), where num_ctx is cut to what the model was trained on. The default
+// goes by the memory of all GPUs since 0.15.5 (server/routes.go; 23 and 47 GiB stand for cards of 24 and 48).
+Status set_ollama_context(const model::Model& model, const Job& job, Bytes memory, LlamaSettings& settings) {
+  const std::string_view name = memory >= Bytes::from_gib(47)   ? "ollama_context_tokens_from_47_gib"
+                                : memory >= Bytes::from_gib(23) ? "ollama_context_tokens_from_23_gib"
+                                                                : "ollama_context_tokens";
+  const Constant usual = GW_TRY(constant(Engine::ollama, name, job.engine_version));
+  std::int64_t each = static_cast<std::int64_t>(usual.expected);
+  if (job.context_tokens || job.prompt_tokens)
+    each = job.context_tokens ? *job.context_tokens : *job.prompt_tokens + job.new_tokens.value_or(1);
+  else
+    settings.notes.push_back(fmt::format("context not given: num_ctx {}, ollama's default", each));
+  if (model.context_length > 0 && each > model.context_length) {
+    settings.notes.push_back(fmt::format("num_ctx {} is cut to the {} tokens the model was trained on",
+                                         with_thousands(each), with_thousands(model.context_length)));
+    each = model.context_length;
+  }
+  settings.context = each * job.sequences;
+  return {};
+}
+
 // Sizes come from files. Everything below multiplies them, so absurd ones are refused before they can overflow.
 Status check_sizes(const model::Model& model, const LlamaSettings& settings) {
   constexpr double kMost = 0x1p58;
@@ -164,16 +199,11 @@ Status check_sizes(const model::Model& model, const LlamaSettings& settings) {
 
 }  // namespace
 
-Result<LlamaSettings> llama_settings(const model::Model& model, const Job& job) {
+Result<LlamaSettings> llama_settings(const model::Model& model, const Job& job, Bytes memory) {
   LlamaSettings settings;
   settings.sequences = job.sequences;
-  const std::int64_t fallback = job.engine == Engine::ollama ? kDefaultOllamaContext * job.sequences
-                                                             : std::max<std::int64_t>(model.context_length, 1);
-  settings.context = job.context_tokens.value_or(
-      job.prompt_tokens ? (*job.prompt_tokens + job.new_tokens.value_or(1)) * job.sequences : fallback);
-  if (!job.context_tokens && !job.prompt_tokens)
-    settings.notes.push_back(fmt::format("context not given: {} tokens, the {} default", settings.context,
-                                         job.engine == Engine::ollama ? "ollama" : "model's own, llama-server's"));
+  GW_TRY(job.engine == Engine::ollama ? set_ollama_context(model, job, memory, settings)
+                                      : set_context(model, job, settings));
   settings.ubatch = job.llama.ubatch.value_or(kDefaultUbatch);
   if (settings.ubatch < 1 || settings.ubatch > (std::int64_t{1} << 24))
     return fail(ErrorCode::bad_input, fmt::format("-ub {} is not a number of tokens", settings.ubatch));

@@ -38,8 +38,9 @@ struct LlamaSettings {
   std::vector<std::string> notes;
 };
 
-// bad_input: options that llama.cpp itself refuses (a quantised V cache without flash attention).
-Result<LlamaSettings> llama_settings(const model::Model& model, const Job& job);
+// bad_input: options that llama.cpp itself refuses (a quantised V cache without flash attention). `memory` is that of
+// all GPUs: ollama's default context goes by it.
+Result<LlamaSettings> llama_settings(const model::Model& model, const Job& job, Bytes memory);
 
 // Cells of the cache of one stream for this layer.
 std::int64_t cells_of(const LlamaSettings& settings, const model::Attention& attention);

@@ -285,5 +285,38 @@ TEST(LlamaPlacement, CacheFollowsItsLayerOrStaysOnTheHost) {
   EXPECT_GT(answer.host_bytes(), Bytes::from_mib(50));
 }
 
+// ollama llm/server.go: KvSize = num_ctx x numParallel. docs/faq.md: a 2K context with 4 parallel requests is an 8K
+// one.
+TEST(Ollama, ContextIsThatOfOneSequence) {
+  const model::Model model = decoder("qwen2", 36, 2, 128);
+  Job one = job_of(2048), four = job_of(2048, 4);
+  one.engine = four.engine = Engine::ollama;
+  EXPECT_NEAR(mib(model, one), 72.0, 0.01);  // 36 layers x 2 heads x 256 x 2 B x 2,048
+  EXPECT_NEAR(mib(model, four), 4 * 72.0, 0.01);
+  EXPECT_NEAR(mib(model, job_of(8192)), 4 * 72.0, 0.01) << "llama.cpp's -c counts all sequences";
+}
+
+// docs/context-length.mdx: below 24 GiB of VRAM 4k, 24-48 GiB 32k, from 48 GiB on 256k; 4,096 since v0.6.7, 2,048
+// before.
+TEST(Ollama, DefaultContextFollowsVersionAndMemory) {
+  model::Model model = decoder("qwen2", 36, 2, 128);
+  model.context_length = 262144;
+  const auto tokens = [&](std::string version, double gib) {
+    Job job;
+    job.engine = Engine::ollama;
+    job.engine_version = std::move(version);
+    const Target target{"card", Bytes::from_gib(gib), Bytes::from_gib(gib), "Ada", false};
+    const Estimate answer = estimate_of(model, job, {target});
+    return answer.per_gpu[0].instants.back().total_of(ComponentKind::kv_cache).expected.count / (36 * 2 * 256 * 2);
+  };
+  EXPECT_EQ(tokens("0.6.0", 24), 2048);
+  EXPECT_EQ(tokens("0.9", 24), 4096);
+  EXPECT_EQ(tokens("", 16), 4096);
+  EXPECT_EQ(tokens("", 23.6), 32768);
+  EXPECT_EQ(tokens("", 80), 262144);
+  model.context_length = 8192;
+  EXPECT_EQ(tokens("", 80), 8192) << "cut to what the model was trained on";
+}
+
 }  // namespace
 }  // namespace gpuwright::fit

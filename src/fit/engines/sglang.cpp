@@ -155,6 +155,8 @@ Result<GpuEstimate> estimate_rank(const Model& model, const Job& job, const Targ
   const Bytes room = target.free - job.reserve;
   const Bytes process_expected = load.components.back().expected;
   gpu.usable = process_expected + (room - process_expected).scaled(fraction.value);
+  const Bytes needed = pool.token * tokens + pool.state * job.sequences;
+  if (job.vllm.kv_budget && needed > *job.vllm.kv_budget) gpu.at_best = Verdict::no;
   gpu.usable_formula = fmt::format("{:.3g} of what is free before loading ({})", fraction.value, fraction.formula);
   return gpu;
 }
@@ -190,6 +192,7 @@ Result<Estimate> SglangEngine::estimate(const Model& model, const Job& job, cons
     return fail(ErrorCode::bad_input, fmt::format("{} GPUs need --tp {}", targets.size(), targets.size()));
   if (static_cast<std::size_t>(job.pipeline_parallel) > std::max<std::size_t>(model.layers.size(), 1))
     return fail(ErrorCode::bad_input, "there are more pipeline stages than layers");
+  GW_TRY(check_trained_context(model, job, "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1"));
   GW_TRY(check_magnitude(model, context_of(model, job), job.sequences));
   Estimate answer;
   for (std::size_t i = 0; i < targets.size(); ++i) {
@@ -208,6 +211,8 @@ Result<Estimate> SglangEngine::estimate(const Model& model, const Job& job, cons
       fmt::format("SGLang fills its fraction with the token pool and keeps the rest for activations "
                   "and CUDA graphs ({}).",
                   kArguments));
+  if (job.vllm.kv_budget)
+    answer.notes.push_back(fmt::format("The token pool was given as {}.", to_string(*job.vllm.kv_budget)));
   if (pool_of(model, job, {0, model.layers.size()}).sliding_token > Bytes{})
     answer.notes.emplace_back(
         "Sliding layers are priced like full ones; low is a hybrid pool with swa_full_tokens_ratio 0.8.");

@@ -20,8 +20,10 @@ Job serve(std::int64_t context, int ranks, std::string version) {
 
 // vllm#21348: Qwen3-235B-A22B-FP8, tp 4: 367,404 tokens, K 8.23 GB and V 8.23 GB.
 TEST(Sglang, TokenPoolOfQwen3OnFourRanks) {
-  const auto answer = estimate(*model::preset("qwen3-235b-a22b"), serve(367404, 4, "0.4.6"),
-                               std::vector<Target>(4, card("H100", 79.1, "Hopper")));
+  Job job = serve(367404 / 12, 4, "0.4.6");  // the pool in twelve sequences: one is at most 40,960 tokens long
+  job.sequences = 12;
+  const auto answer =
+      estimate(*model::preset("qwen3-235b-a22b"), job, std::vector<Target>(4, card("H100", 79.1, "Hopper")));
   ASSERT_TRUE(answer);
   EXPECT_NEAR(answer->per_gpu[0].instants.back().total_of(ComponentKind::kv_cache).expected.gib(), 16.46, 0.01);
 }
@@ -36,6 +38,24 @@ TEST(Sglang, StaticFractionFollowsTheVersion) {
   };
   EXPECT_TRUE(formula("0.4.8").starts_with("0.874 ")) << formula("0.4.8");
   EXPECT_TRUE(formula("0.5.3").starts_with("0.835 ")) << formula("0.5.3");
+}
+
+// configs/model_config.py raises a ValueError for a context beyond the derived one.
+TEST(Sglang, RefusesAContextBeyondTheModels) {
+  const std::vector<Target> targets = {card("H100", 79.1, "Hopper")};
+  const auto answer = estimate(*model::preset("qwen3-8b"), serve(40961, 1, ""), targets);
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, ErrorCode::unsupported);
+}
+
+TEST(Sglang, APoolSmallerThanTheJobIsNo) {
+  Job job = serve(8192, 1, "");
+  const std::vector<Target> targets = {card("H100", 79.1, "Hopper")};
+  const model::Model model = testing::decoder(testing::llama31_8b());
+  job.vllm.kv_budget = Bytes::from_gib(1);  // 8,192 tokens x 128 KiB
+  EXPECT_EQ(estimate(model, job, targets)->verdict(), Verdict::fits);
+  job.vllm.kv_budget = *job.vllm.kv_budget - Bytes{1};
+  EXPECT_EQ(estimate(model, job, targets)->verdict(), Verdict::no);
 }
 
 }  // namespace

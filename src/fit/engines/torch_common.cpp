@@ -92,6 +92,17 @@ Status check_magnitude(const model::Model& model, std::int64_t tokens, std::int6
               fmt::format("{} sequences of {} tokens are more than any memory holds", sequences, tokens));
 }
 
+Status check_trained_context(const model::Model& model, const Job& job, std::string_view override_variable) {
+  const std::int64_t wanted =
+      job.context_tokens.value_or(job.prompt_tokens ? *job.prompt_tokens + job.new_tokens.value_or(1) : 0);
+  if (model.context_length <= 0 || wanted <= model.context_length) return {};
+  return fail(
+      ErrorCode::unsupported,
+      fmt::format("{} refuses {} tokens: the context of {} is {}", name_of(job.engine), with_thousands(wanted),
+                  model.name, with_thousands(model.context_length)),
+      fmt::format("ask for at most {}; the engine's own override is {}", model.context_length, override_variable));
+}
+
 std::int64_t activation_bytes(const model::Model& model) {
   Bytes wide, all;
   for (const model::Tensor& tensor : model.tensors) {

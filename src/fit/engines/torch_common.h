@@ -18,6 +18,10 @@ Bytes allocated_block(Bytes size);
 // Refuses token counts whose bytes would leave 63 bits; after it the engines multiply freely.
 Status check_magnitude(const model::Model& model, std::int64_t tokens, std::int64_t sequences);
 
+// vLLM (_get_and_verify_max_len, vllm/config/model.py) and SGLang (configs/model_config.py) refuse a context beyond the
+// model's own unless a variable of the environment overrides it.
+Status check_trained_context(const model::Model& model, const Job& job, std::string_view override_variable);
+
 // Element size of hidden states: 4 for a model in F32, else 2.
 std::int64_t activation_bytes(const model::Model& model);
 // The cache's types: as the job says, else the activations' type.

@@ -131,6 +131,9 @@ class TransformersEngine final : public EngineModel {
       answer.per_gpu.push_back(GW_TRY(TransformersRank(model, job, targets[i], stages[i]).build()));
       answer.per_gpu.back().rank = static_cast<int>(i);
     }
+    if (model.context_length > 0 && tokens.cached > model.context_length)
+      answer.notes.push_back(fmt::format("{} tokens are more than the {} the model was trained on.",
+                                         with_thousands(tokens.cached), with_thousands(model.context_length)));
     if (job.transformers.attention.empty())
       answer.notes.emplace_back("No attention kernel was given: sdpa, or eager for models of before 4.36.");
     if (targets.size() > 1) answer.notes.emplace_back("device_map=\"auto\": consecutive blocks, an equal share a GPU.");

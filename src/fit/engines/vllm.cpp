@@ -42,6 +42,14 @@ bool is_large_card(const Target& target) {
   return target.total.gib() >= kLargeCardGib && lower(target.name).find("a100") == std::string::npos;
 }
 
+// BlockSize in vllm/config/cache.py; each backend takes some of them.
+Status check_block(std::int64_t block) {
+  constexpr std::int64_t kBlocks[] = {1, 8, 16, 32, 64, 128, 256};
+  if (std::find(std::begin(kBlocks), std::end(kBlocks), block) != std::end(kBlocks)) return {};
+  return fail(ErrorCode::bad_input, fmt::format("vLLM has no blocks of {} tokens", block),
+              "block sizes: 1, 8, 16, 32, 64, 128, 256");
+}
+
 Result<Settings> settings_of(const Model& model, const Job& job, const Target& target) {
   Settings settings;
   const auto since = [&](std::string_view version) { return version_at_least(job.engine_version, version); };
@@ -60,8 +68,9 @@ Result<Settings> settings_of(const Model& model, const Job& job, const Target& t
   settings.block = job.vllm.block_size.value_or(16);
   settings.graphs = !job.vllm.enforce_eager.value_or(false);
   settings.graphs_in_budget = since("0.21");
-  if (settings.block < 1 || settings.batched_tokens < 1 || settings.max_sequences < 1)
-    return fail(ErrorCode::bad_input, "block size, max_num_batched_tokens and max_num_seqs must be at least 1");
+  if (settings.batched_tokens < 1 || settings.max_sequences < 1)
+    return fail(ErrorCode::bad_input, "max_num_batched_tokens and max_num_seqs must be at least 1");
+  GW_TRY(check_block(settings.block));
   return settings;
 }
 
@@ -205,6 +214,12 @@ void Rank::set_usable(GpuEstimate& gpu, const Range& graphs) const {
   const Bytes room = target_.free - job_.reserve;
   const Bytes wanted = budget + (settings_.graphs_in_budget ? Bytes{} : graphs.expected);
   gpu.usable = std::min(wanted, room);
+  // The start-up check of vllm/v1/worker/gpu_worker.py: less free than the budget ends the process. A share that was
+  // asked for is refused; the default can be lowered.
+  if (budget > room) gpu.at_best = job_.vllm.gpu_memory_utilization ? Verdict::no : Verdict::tight;
+  if (job_.vllm.kv_budget &&
+      cache_.attention_bytes(job_.sequences) + cache_.recurrent_bytes(job_.sequences) > *job_.vllm.kv_budget)
+    gpu.at_best = Verdict::no;
   gpu.usable_formula = fmt::format("{:.3g} x {}{}{}", settings_.utilization, to_string(target_.total),
                                    settings_.graphs_in_budget ? "" : " + CUDA graphs on top",
                                    gpu.usable < wanted ? fmt::format(", but only {} are free", to_string(room)) : "");
@@ -313,14 +328,24 @@ void add_notes(Estimate& answer, const Job& job, const Target& target, const Set
   if (target.total.scaled(settings.utilization) > room && target.total > Bytes{}) {
     const double share =
         std::floor(100 * static_cast<double>(room.count) / static_cast<double>(target.total.count)) / 100;
-    answer.notes.push_back(
-        fmt::format("Less than the budget is free, vLLM refuses to start: set --gpu-memory-utilization {:.2f}.",
-                    std::max(share, 0.0)));
+    answer.notes.push_back(fmt::format(
+        "vLLM refuses to start: it asks for {} and {} are free. Set --gpu-memory-utilization {:.2f}, which gives what "
+        "is usable here.",
+        to_string(target.total.scaled(settings.utilization)), to_string(room), std::max(share, 0.0)));
   }
+}
+
+void note_budget(Estimate& answer, const Job& job, const VllmCache& cache) {
+  if (!job.vllm.kv_budget) return;
+  const Bytes needed = cache.attention_bytes(job.sequences) + cache.recurrent_bytes(job.sequences);
+  if (needed > *job.vllm.kv_budget)
+    answer.notes.push_back(
+        fmt::format("The cache needs {}, its budget is {}.", to_string(needed), to_string(*job.vllm.kv_budget)));
 }
 
 Result<Estimate> VllmEngine::estimate(const Model& model, const Job& job, const std::vector<Target>& targets) const {
   GW_TRY(check(model, job));
+  GW_TRY(check_trained_context(model, job, "VLLM_ALLOW_LONG_MAX_MODEL_LEN=1"));
   const std::int64_t context = std::max(job.context_tokens.value_or(model.context_length),
                                         job.prompt_tokens.value_or(0) + job.new_tokens.value_or(0));
   GW_TRY(check_magnitude(model, std::max(context, job.vllm.max_batched_tokens.value_or(0)), job.sequences));
@@ -339,6 +364,7 @@ Result<Estimate> VllmEngine::estimate(const Model& model, const Job& job, const 
     if (answer.capacities.empty() || (!capacities.empty() && capacities[0].expected < answer.capacities[0].expected))
       answer.capacities = std::move(capacities);
     if (i == 0) add_notes(answer, job, targets[i], settings);
+    if (i == 0) note_budget(answer, job, rank.cache());
   }
   return answer;
 }

@@ -230,5 +230,55 @@ TEST(Vllm, RefusesWhatItCannotRun) {
   EXPECT_FALSE(estimate(model, job, {card("A100", 80, "Ampere")}));
 }
 
+// Llama-3.1-8B caches 128 KiB a token: 8,192 tokens are 1 GiB.
+TEST(Vllm, ABudgetSmallerThanTheJobIsNo) {
+  const model::Model model = decoder(testing::llama31_8b());
+  const std::vector<Target> targets = {card("H100", 79.1, "Hopper")};
+  Job job = serve(8192, 1, "0.11");
+  const auto verdict = [&](Bytes budget) {
+    job.vllm.kv_budget = budget;
+    return estimated(model, job, targets).verdict();
+  };
+  EXPECT_EQ(verdict(Bytes::from_gib(1)), Verdict::fits);
+  EXPECT_EQ(verdict(Bytes::from_gib(1) - Bytes{1}), Verdict::no);
+  EXPECT_EQ(verdict(Bytes{}), Verdict::no);
+}
+
+// vllm/v1/worker/gpu_worker.py: "Free memory on device on startup is less than desired GPU memory utilization".
+TEST(Vllm, ABudgetThatIsNotFreeNeverFits) {
+  const model::Model model = decoder(testing::qwen25_1_5b());
+  const std::vector<Target> targets = {card("L40S", 44.42, "Ada")};
+  Job job = serve(4096, 1, "0.11");
+  EXPECT_EQ(estimated(model, job, targets).verdict(), Verdict::fits);
+  job.reserve = Bytes::from_gib(20);
+  const Estimate answer = estimated(model, job, targets);
+  EXPECT_EQ(answer.verdict(), Verdict::tight);
+  EXPECT_EQ(answer.per_gpu[0].usable, targets[0].total - job.reserve);
+  EXPECT_NE(answer.notes.back().find("--gpu-memory-utilization 0.54"), std::string::npos) << answer.notes.back();
+  job.vllm.gpu_memory_utilization = 0.54;
+  EXPECT_EQ(estimated(model, job, targets).verdict(), Verdict::fits);
+  job.vllm.gpu_memory_utilization = 0.9;
+  EXPECT_EQ(estimated(model, job, targets).verdict(), Verdict::no);
+}
+
+TEST(Vllm, RefusesWhatItHasNot) {
+  const model::Model model = decoder(testing::llama2_7b());
+  const std::vector<Target> targets = {card("L40S", 44.42, "Ada")};
+  Job job = serve(4097, 1, "");  // Llama 2 was trained on 4,096
+  EXPECT_EQ(estimate(model, job, targets).error().code, ErrorCode::unsupported);
+  job = serve(4096, 1, "");
+  job.vllm.block_size = 24;
+  EXPECT_EQ(estimate(model, job, targets).error().code, ErrorCode::bad_input);
+}
+
+TEST(Vllm, CountsTensorsOfBlocksBeyondTheKnown) {
+  model::Model model = decoder(testing::qwen25_7b());
+  const std::vector<Target> targets = {card("L40S", 44.42, "Ada")};
+  const Bytes before = weights_of(estimated(model, serve(4096, 1, ""), targets)).expected;
+  model.tensors.push_back({"model.layers.28.extra", model::TensorRole::attention, model::Dtype::bf16, 28, 1024, 1024, 1,
+                           1, Bytes::from_mib(2)});
+  EXPECT_GE(weights_of(estimated(model, serve(4096, 1, ""), targets)).expected - before, Bytes::from_mib(2));
+}
+
 }  // namespace
 }  // namespace gpuwright::fit

@@ -64,6 +64,7 @@ Bytes mxfp4_padding(const model::Model& model, const Tensor& tensor, const VllmR
   const bool packed = tensor.dtype == Dtype::mxfp4 || model.weight_format.starts_with("mxfp4") ||
                       model.weight_format.starts_with("MXFP4");
   if (!packed || tensor.bytes.count > tensor.weights()) return {};
+  if (static_cast<std::size_t>(tensor.layer) >= model.layers.size()) return {};
   const std::int64_t inner = model.layers[static_cast<std::size_t>(tensor.layer)].feed_forward.expert_width;
   const std::int64_t own = divide_up(inner, rank.tensor_parallel);
   if (own <= 0) return {};
@@ -82,7 +83,9 @@ VllmWeights vllm_weights(const model::Model& model, const VllmRank& rank) {
     if (tensor.role == TensorRole::multi_token_prediction) continue;  // loaded only for speculative decoding
     const bool in_layers = tensor.layer >= 0;
     const auto layer = static_cast<std::size_t>(std::max(tensor.layer, 0));
-    if (in_layers && (layer < rank.layers.first || layer >= rank.layers.last)) continue;
+    // A block beyond the known ones is the last stage's: nothing that is loaded may go uncounted.
+    const bool beyond = layer >= model.layers.size() && rank.last_stage;
+    if (in_layers && (layer < rank.layers.first || layer >= rank.layers.last) && !beyond) continue;
     if (!in_layers) {
       const bool head = tensor.role == TensorRole::output_head || tensor.role == TensorRole::norm;
       const bool embedding = tensor.role == TensorRole::token_embedding;
