@@ -5,6 +5,7 @@
 #include "cli/fit_answer.h"
 #include "cli/fit_log.h"
 #include "cli/fit_request.h"
+#include "cli/fit_table.h"
 #include "cli/fit_train.h"
 #include "fit/together.h"
 
@@ -86,6 +87,7 @@ bool is_no(const FitAnswer& answer) {
 }
 
 Result<int> run_fit(const Arguments& arguments, const Console& console) {
+  if (wants_table(arguments)) return run_fit_table(arguments, console);
   const catalog::Catalog catalog = GW_TRY(catalog::Catalog::load());
   if (asks_to_learn(arguments)) return run_fit_log(arguments, console, catalog);
   if (!arguments.has("MODEL")) return fail(ErrorCode::bad_input, "fit needs MODEL", "see 'gpuwright fit --help'");
@@ -124,6 +126,7 @@ Command fit_command() {
       {"gpuwright fit llama-3.1-8b --train lora --gpu 4090 --sequence 2048", "fine-tune adapters on one RTX 4090"},
       {"gpuwright fit llama-2-70b --train full --gpu h100x8 --strategy auto", "the fastest full fine-tuning that fits"},
       {"gpuwright fit --from-log server.log --calibrate", "what a run measured beside the prediction, and keep it"},
+      {"gpuwright fit --table", "what 7B to 70B take, beside what guides say"},
       {"gpuwright fit qwen3-8b,format=fp8 bge-large,engine=transformers --gpu l40s", "two models on one GPU"},
   };
   command.exit_notes = {"0  it fits, or fits tightly",

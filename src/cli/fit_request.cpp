@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/fit_log.h"
+#include "cli/fit_table.h"
 #include "cli/fit_train.h"
 #include "fit/engine.h"
 #include "fit/learn/calibration.h"
@@ -296,6 +297,7 @@ std::vector<Option> fit_options() {
       option("--all-logits", "", "", "logits of every prompt position are kept", torch),
   };
   options[0].repeated = true;
+  for (Option& table : table_options()) options.push_back(std::move(table));
   for (Option& training : training_options()) options.push_back(std::move(training));
   for (Option& learning : learn_options()) options.push_back(std::move(learning));
   return options;

@@ -16,6 +16,13 @@ Result<model::Model> model_for(const model::Model& model, TrainingMethod method)
 }
 
 namespace strategy {
+namespace {
+
+std::int64_t gpus_wanted(const TrainingJob& job) {
+  return std::int64_t{job.data_parallel} * job.tensor_parallel * job.pipeline_parallel * job.context_parallel;
+}
+
+}  // namespace
 
 Memory::Memory(const model::Model& model, const std::vector<Target>& targets) : model_(model), targets_(targets) {
   const auto alike = [&](const Target& target) {
@@ -51,6 +58,22 @@ Memory::Answer Memory::ask(const TrainingJob& job) {
 }
 
 Result<Estimate> Memory::full(const TrainingJob& job) {
+  if (one_.empty() || job.pipeline_parallel > 1 || gpus_wanted(job) != static_cast<std::int64_t>(targets_.size()))
+    return exact(job);
+  ++estimates_;
+  Estimate answer = GW_TRY(estimate_training(*GW_TRY(model_for_method(job.method)), job, one_));
+  const GpuEstimate first = answer.per_gpu.front();
+  const std::vector<Component> host = answer.host;
+  for (std::size_t i = 1; i < targets_.size(); ++i) {
+    answer.per_gpu.push_back(first);
+    answer.per_gpu.back().rank = static_cast<int>(i);
+    answer.host.insert(answer.host.end(), host.begin(), host.end());
+  }
+  return answer;
+}
+
+Result<Estimate> Memory::exact(const TrainingJob& job) {
+  estimates_ += targets_.size();
   const model::Model* model = GW_TRY(model_for_method(job.method));
   return estimate_training(*model, job, targets_);
 }

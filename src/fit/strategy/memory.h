@@ -22,8 +22,9 @@ class Memory {
     bool valid = false;
   };
   Answer ask(const TrainingJob& job);
-  // With every GPU.
+  // With every GPU. `full` estimates GPUs that must come out alike once; `exact` asks for each.
   Result<Estimate> full(const TrainingJob& job);
+  Result<Estimate> exact(const TrainingJob& job);
 
   std::size_t estimates() const { return estimates_; }
 

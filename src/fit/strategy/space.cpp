@@ -97,7 +97,7 @@ Space space_around(const TrainingJob& job, const Freedom& freedom, std::int64_t 
   space.numerics = {Numerics::mixed};
   if (freedom.numerics) space.numerics.push_back(Numerics::pure);
   space.optimizers = {job.optimizer};
-  if (freedom.optimizer) space.optimizers = {Optimizer::adamw_fused, Optimizer::adamw_8bit};
+  if (freedom.optimizer && job.optimizer != Optimizer::adamw_8bit) space.optimizers.push_back(Optimizer::adamw_8bit);
   space.checkpointing = {job.checkpointing};
   if (freedom.checkpointing)
     space.checkpointing = {Checkpointing::none, Checkpointing::selective, Checkpointing::full,
@@ -121,6 +121,7 @@ std::optional<TrainingJob> job_at(const TrainingJob& base, TrainingMethod method
   if (global_batch % (job.data_parallel * micro_batch) != 0) return std::nullopt;
   const bool frozen = method != TrainingMethod::full;
   if (frozen && numerics == Numerics::pure) return std::nullopt;  // a frozen base is 16-bit anyway
+  if (frozen && optimizer != base.optimizer) return std::nullopt;  // adapters' states are not what is short
   if (method == TrainingMethod::qlora && (layout.tensor_parallel > 1 || layout.pipeline_parallel > 1))
     return std::nullopt;  // bitsandbytes' matrices cannot be split
   job.method = method;

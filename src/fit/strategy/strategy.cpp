@@ -17,7 +17,7 @@ namespace {
 using strategy::Memory;
 
 constexpr std::size_t kAlternatives = 4;
-constexpr std::size_t kEstimatesForAlternatives = 200;
+constexpr std::size_t kEstimatesForAlternatives = 60;
 
 // A point of the space by its places in the lists.
 struct Point {
@@ -71,6 +71,7 @@ class Search {
     if (best) {
       const Point point = candidates_[*best].point;
       answer.best = GW_TRY(plan(*job_of(point)));
+      answer.best->estimate = GW_TRY(memory_.exact(answer.best->job));
       if (answer.best->estimate.verdict() > wanted)
         return fail(ErrorCode::internal, "the search took a plan that does not fit");
       answer.steps = GW_TRY(steps_to(answer.plain, point));
