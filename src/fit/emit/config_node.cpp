@@ -100,7 +100,7 @@ class Parser {
       if (map.find(key) != nullptr) return fault(fmt::format("the key '{}' stands twice", key));
       ConfigNode value = GW_TRY(block_value(start, true, depth));
       value.line = line;
-      map.members.emplace_back(std::move(key), std::move(value));
+      map.members.push_back({std::move(key), std::move(value)});
     } while (GW_TRY(continues(start)));
     return map;
   }
@@ -238,7 +238,7 @@ class Parser {
       if (!GW_TRY(skip_to_content())) return fault("a value is expected");
       ConfigNode value = GW_TRY(flow(depth + 1));
       value.line = line;
-      map.members.emplace_back(std::move(key), std::move(value));
+      map.members.push_back({std::move(key), std::move(value)});
     }
     return map;
   }
@@ -290,8 +290,8 @@ class Parser {
 }  // namespace
 
 const ConfigNode* ConfigNode::find(std::string_view key) const {
-  for (const Member& member : members)
-    if (member.first == key) return &member.second;
+  for (const ConfigMember& member : members)
+    if (member.key == key) return &member.value;
   return nullptr;
 }
 

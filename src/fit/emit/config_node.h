@@ -9,23 +9,23 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/result.h"
 
 namespace gpuwright::fit {
 
+struct ConfigMember;
+
 struct ConfigNode {
   enum class Kind : std::uint8_t { null, scalar, list, map };
-  using Member = std::pair<std::string, ConfigNode>;
 
   Kind kind = Kind::null;
   std::string text;       // of a scalar
   bool quoted = false;    // then "true" and "1" are strings
   std::int64_t line = 0;  // from 1; of a member: its key's
   std::vector<ConfigNode> items;
-  std::vector<Member> members;
+  std::vector<ConfigMember> members;
 
   bool is_null() const { return kind == Kind::null; }
   bool is_scalar() const { return kind == Kind::scalar; }
@@ -40,6 +40,11 @@ struct ConfigNode {
   std::optional<std::int64_t> as_int() const;
   std::optional<double> as_double() const;
   std::optional<std::string_view> as_string() const;
+};
+
+struct ConfigMember {
+  std::string key;
+  ConfigNode value;
 };
 
 constexpr std::int64_t kLargestConfig = 1 << 20;

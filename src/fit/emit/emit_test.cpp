@@ -223,6 +223,9 @@ TEST(Emit, SaysWhatATargetCannot) {
   TrainingJob selective = job;
   selective.checkpointing = Checkpointing::selective;
   EXPECT_THAT(error_of(EmitTarget::accelerate, selective), HasSubstr("every block or none"));
+  TrainingJob unsloth = job;
+  unsloth.engine = TrainingEngine::unsloth;
+  EXPECT_THAT(error_of(EmitTarget::trl, unsloth), HasSubstr("the answer is for unsloth"));
   EXPECT_THAT(error_of(EmitTarget::trl, Job{}), HasSubstr("trains models"));
   EXPECT_THAT(error_of(EmitTarget::vllm, Job{}), HasSubstr("not for vLLM"));
   EXPECT_THAT(emit_target_named("deepsped").error().message(), HasSubstr("deepspeed"));

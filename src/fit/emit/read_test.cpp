@@ -5,12 +5,14 @@
 #include <gtest/gtest.h>
 
 #include "fit/emit/emit.h"
+#include "fit/testing/decoder.h"
+#include "fit/training/training.h"
 
 namespace gpuwright::fit {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 Result<ReadConfig> read(std::vector<ConfigText> texts) {
   return read_config(texts, TrainingJob{}, Job{});
@@ -51,8 +53,8 @@ constexpr std::string_view kGuide = R"({
 
 TEST(ReadDeepspeed, AutoNeedsASource) {
   EXPECT_THAT(error_of(read(std::string(kGuide), "ds_config.json")),
-              testing::AllOf(HasSubstr("ds_config.json:22:"), HasSubstr("train_micro_batch_size_per_gpu"),
-                             HasSubstr("is auto")));
+              ::testing::AllOf(HasSubstr("ds_config.json:22:"), HasSubstr("train_micro_batch_size_per_gpu"),
+                               HasSubstr("is auto")));
 }
 
 TEST(ReadDeepspeed, AutoIsAnsweredByTheArguments) {
@@ -76,9 +78,9 @@ TEST(ReadDeepspeed, BatchSizesMustMultiply) {
   const std::string text =
       "{\"train_batch_size\": 100,\n \"train_micro_batch_size_per_gpu\": 4,\n"
       " \"gradient_accumulation_steps\": 3}";
-  EXPECT_THAT(
-      error_of(read(text, "ds.json")),
-      testing::AllOf(HasSubstr("ds.json:1:"), HasSubstr("train_batch_size 100 is not a multiple of"), HasSubstr("12")));
+  EXPECT_THAT(error_of(read(text, "ds.json")),
+              ::testing::AllOf(HasSubstr("ds.json:1:"), HasSubstr("train_batch_size 100 is not a multiple of"),
+                               HasSubstr("12")));
   EXPECT_THAT(
       error_of(read({{"ds.json", R"({"train_batch_size": 96, "train_micro_batch_size_per_gpu": 4,
                               "gradient_accumulation_steps": 3, "bf16": {"enabled": true}})"},
@@ -119,7 +121,7 @@ TEST(ReadDeepspeed, UnknownKeysAreNoted) {
 
 TEST(ReadDeepspeed, WrongKindsNameTheLine) {
   EXPECT_THAT(error_of(read("{\"train_batch_size\": 8,\n\"zero_optimization\": {\n\"stage\": \"three\"}}", "ds.json")),
-              testing::AllOf(HasSubstr("ds.json:3:"), HasSubstr("zero_optimization.stage is not a whole number")));
+              ::testing::AllOf(HasSubstr("ds.json:3:"), HasSubstr("zero_optimization.stage is not a whole number")));
   EXPECT_THAT(error_of(read(R"({"train_batch_size": -8})")), HasSubstr("not between 1 and"));
   EXPECT_THAT(error_of(read(R"({"train_batch_size": 8, "zero_optimization": {"stage": 2,
                                "offload_param": {"device": "cpu"}}})")),
@@ -284,6 +286,17 @@ void expect_same(const TrainingJob& read, const TrainingJob& wanted) {
   EXPECT_EQ(read.lora.dropout, wanted.lora.dropout);
 }
 
+// Peaks of each instant of every GPU, in bytes.
+std::vector<std::int64_t> peaks(const TrainingJob& job) {
+  static const model::Model kModel = testing::decoder(testing::llama31_8b());
+  const auto estimate = estimate_training(kModel, job, {testing::card("H100", 80, "Hopper")});
+  std::vector<std::int64_t> bytes;
+  if (!estimate) return bytes;
+  for (const GpuEstimate& gpu : estimate->per_gpu)
+    for (const Instant& instant : gpu.instants) bytes.push_back(instant.total().expected.count);
+  return bytes;
+}
+
 void round_trip(EmitTarget target, const TrainingJob& job) {
   SCOPED_TRACE(name_of(target));
   const auto emission = emit(target, "org/a \"model\": #1", job, job.data_parallel);
@@ -297,6 +310,8 @@ void round_trip(EmitTarget target, const TrainingJob& job) {
   for (const ConfigNote& note : back->notes) ADD_FAILURE() << note.sentence();
   EXPECT_EQ(back->model, "org/a \"model\": #1");
   expect_same(*back->training, job);
+  EXPECT_FALSE(peaks(job).empty());
+  EXPECT_EQ(peaks(*back->training), peaks(job));
 }
 
 TrainingJob basis(Sharding sharding, Precision precision) {
@@ -307,6 +322,7 @@ TrainingJob basis(Sharding sharding, Precision precision) {
   job.data_parallel = 4;
   job.sharding.kind = sharding;
   job.precision = precision;
+  if (precision == Precision::mixed_deepspeed || sharding == Sharding::zero2) job.engine = TrainingEngine::deepspeed;
   return job;
 }
 

@@ -102,7 +102,17 @@ Status check_attention(EmitTarget target, const TrainingJob& job) {
   return cannot(target, fmt::format("knows eager, sdpa and flash_attention_2, not '{}'", job.attention));
 }
 
+// Other engines keep other things: their answer is not what these libraries would take.
+Status check_engine(EmitTarget target, const TrainingJob& job) {
+  if (job.engine == TrainingEngine::transformers || job.engine == TrainingEngine::deepspeed ||
+      job.engine == TrainingEngine::fsdp)
+    return {};
+  return cannot(target, fmt::format("starts transformers, and the answer is for {}", name_of(job.engine)),
+                "ask for the engine transformers, deepspeed or fsdp");
+}
+
 Status check(EmitTarget target, const TrainingJob& job, int gpus) {
+  GW_TRY(check_engine(target, job));
   GW_TRY(check_numbers(job, gpus));
   GW_TRY(check_parallelism(target, job));
   GW_TRY(check_precision(target, job));
