@@ -16,9 +16,7 @@ namespace gpuwright {
 namespace {
 
 using std::chrono::milliseconds;
-using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 class Http : public ::testing::Test {
  protected:

@@ -157,7 +157,7 @@ namespace {
 
 void write(const Json& json, std::string& out, int indent, int level) {
   const auto line = [&](int depth) {
-    if (indent > 0) out.append(1, '\n').append(static_cast<std::size_t>(indent * depth), ' ');
+    if (indent > 0) out.append(1, '\n').append(static_cast<std::size_t>(indent) * static_cast<std::size_t>(depth), ' ');
   };
   if (json.is_object() || json.is_array()) {
     const bool object = json.is_object();

@@ -163,25 +163,6 @@ Result<FitItem> read_item(const std::string& word, const Arguments& common) {
   return item;
 }
 
-// "h100x8" -> ("h100", 8). The x must follow a name and precede digits only, so that "mi300x" stays whole.
-std::pair<std::string_view, std::int64_t> split_count(std::string_view text) {
-  const auto at = text.find_last_of("xX*");
-  if (at == std::string_view::npos || at == 0) return {text, 1};
-  const auto count = to_integer(trim(text.substr(at + 1)));
-  if (!count) return {text, 1};
-  return {trim(text.substr(0, at)), *count};
-}
-
-Result<fit::Target> target_named(std::string_view name, const catalog::Catalog& catalog) {
-  if (!name.empty() && name[0] >= '0' && name[0] <= '9')
-    if (const auto size = parse_bytes(name); size && size->count >= (1 << 20))
-      return fit::Target{fmt::format("a GPU with {}", to_string(*size)), *size, *size, "", false};
-  const auto colon = name.find(':');
-  const catalog::Accelerator* accelerator = GW_TRY(catalog.find(name.substr(0, colon)));
-  if (colon == std::string_view::npos) return fit::target_from(*accelerator);
-  return fit::mig_target_from(*accelerator, name.substr(colon + 1));
-}
-
 std::optional<fit::Quantity> quantity_named(const std::optional<std::string>& name) {
   if (name == "context") return fit::Quantity::context;
   if (name == "batch") return fit::Quantity::batch;
@@ -190,25 +171,46 @@ std::optional<fit::Quantity> quantity_named(const std::optional<std::string>& na
   return std::nullopt;
 }
 
-// GPUs that tensor or pipeline parallelism asks for when the user wrote one name for all of them.
-void repeat_for_parallelism(FitRequest& request) {
-  const FitItem& item = request.items.front();
-  const auto wanted = item.training ? static_cast<std::size_t>(gpus_wanted(*item.training))
-                                    : static_cast<std::size_t>(item.job.tensor_parallel) *
-                                          static_cast<std::size_t>(item.job.pipeline_parallel);
-  request.gpu_count = std::max(request.gpu_count, static_cast<int>(wanted));
-  if (request.targets.size() == 1 && wanted > 1 && wanted <= kMostGpus)
-    request.targets.resize(wanted, request.targets[0]);
-}
-
-// Engines that split a model only by tensor parallelism use all the GPUs that were named.
-void parallelism_from_gpus(FitRequest& request) {
+// Engines that split a model only by tensor parallelism use all the GPUs that were named, unless told otherwise.
+Status settle_parallelism(FitRequest& request, const Arguments& arguments) {
+  const bool told = arguments.has("--tensor-parallel") || arguments.has("--pipeline-parallel");
   for (FitItem& item : request.items) {
     if (item.training) continue;
-    const bool by_tensor = item.job.engine == fit::Engine::vllm || item.job.engine == fit::Engine::sglang;
-    if (by_tensor && item.job.tensor_parallel * item.job.pipeline_parallel == 1 && request.targets.size() > 1)
-      item.job.tensor_parallel = static_cast<int>(request.targets.size());
+    fit::Job& job = item.job;
+    const bool by_tensor = job.engine == fit::Engine::vllm || job.engine == fit::Engine::sglang;
+    if (by_tensor && !told && request.targets.size() > 1)
+      job.tensor_parallel = static_cast<int>(request.targets.size());
+    const std::size_t wanted =
+        static_cast<std::size_t>(job.tensor_parallel) * static_cast<std::size_t>(job.pipeline_parallel);
+    request.gpu_count = std::max(request.gpu_count, static_cast<int>(wanted));
+    if (told && !request.targets.empty() && request.targets.size() != wanted)
+      return fail(ErrorCode::bad_input,
+                  fmt::format("tensor parallel {} x pipeline parallel {} uses {} GPUs, {} {} named",
+                              job.tensor_parallel, job.pipeline_parallel, wanted, request.targets.size(),
+                              request.targets.size() == 1 ? "was" : "were"),
+                  fmt::format("write --gpu NAMEx{}", wanted));
   }
+  return {};
+}
+
+// An option that only other engines have would change nothing, and the answer would mislead.
+Status refuse_foreign_options(const FitRequest& request, const Arguments& arguments) {
+  const auto used = [&](std::initializer_list<fit::Engine> engines) {
+    return std::any_of(request.items.begin(), request.items.end(), [&](const FitItem& item) {
+      return !item.training && std::find(engines.begin(), engines.end(), item.job.engine) != engines.end();
+    });
+  };
+  for (const Option& option : fit_options()) {
+    if (!arguments.has(option.name)) continue;
+    const bool foreign =
+        (option.group == kLlamaOptions && !used({fit::Engine::llama_cpp, fit::Engine::ollama})) ||
+        (option.group == kVllmOptions && !used({fit::Engine::vllm, fit::Engine::sglang})) ||
+        (option.group == kTorchOptions && !used({fit::Engine::transformers}) && !request.items.front().training);
+    if (foreign)
+      return fail(ErrorCode::bad_input, fmt::format("{} is an option of {}", option.name, option.group),
+                  "name the engine with --engine, or leave the option out");
+  }
+  return {};
 }
 
 // Data parallelism over the GPUs that were named, the strategy, and what training cannot do.
@@ -232,88 +234,6 @@ Status finish_training(FitRequest& request, const Arguments& arguments) {
 
 }  // namespace
 
-std::vector<Option> fit_options() {
-  const auto option = [](std::string name, std::string short_name, std::string value, std::string help,
-                         std::string group, std::vector<std::string> choices = {}) {
-    Option result;
-    result.name = std::move(name);
-    result.short_name = std::move(short_name);
-    result.value = std::move(value);
-    result.help = std::move(help);
-    result.group = std::move(group);
-    result.choices = std::move(choices);
-    return result;
-  };
-  const std::string gpus = "Where", how = "How", question = "Question", llama = "llama.cpp and ollama",
-                    vllm = "vLLM and SGLang", torch = "transformers";
-  std::vector<Option> options = {
-      option("--gpu", "-g", "GPU",
-             "a GPU of the catalogue, NAMExN for several, NAME:PROFILE for a MIG slice, or a size (24GiB)", gpus),
-      option("--reserve", "", "SIZE", "memory kept free on every GPU", gpus),
-      option("--tensor-parallel", "", "N", "split every layer over N GPUs (default: all that are named)", gpus),
-      option("--pipeline-parallel", "", "N", "split the layers over N groups of GPUs", gpus),
-
-      option("--engine", "-e", "ENGINE[@VERSION]",
-             "llama.cpp, ollama, vllm, sglang or transformers (default: llama.cpp for GGUF, else vllm)", how),
-      option("--context", "-c", "TOKENS", "context of a sequence; for llama.cpp of all sequences together", how),
-      option("--prompt", "", "TOKENS", "tokens of the prompt (transformers)", how),
-      option("--new", "", "TOKENS", "tokens to generate (transformers)", how),
-      option("--batch", "-b", "N", "sequences at once (default 1)", how),
-      option("--format", "-f", "FORMAT",
-             "weights in this format instead of their own: Q4_K_M, bnb-nf4, fp8, awq-int4, ...", how),
-      option("--kv-type", "", "TYPE", "storage type of keys and values: f16, bf16, fp8, q8_0, ...", how),
-      option("--key-type", "", "TYPE", "storage type of keys", how),
-      option("--value-type", "", "TYPE", "storage type of values", how),
-      option("--upper-bound", "", "", "price an unknown architecture as full attention instead of refusing it", how),
-      option("--variant", "", "NAME", "of a repository with several quantisations, this one", how),
-
-      option("--max", "", "WHAT", "the largest context, batch, number of GPU layers or (training) sequence that fits",
-             question, {"context", "batch", "layers", "sequence"}),
-      option("--smallest-gpu", "", "", "the smallest GPUs of the catalogue that hold it", question),
-      option("--strict", "", "", "treat a tight fit as no", question),
-      option("--explain", "", "", "print each formula with its numbers and source", question),
-
-      option("--gpu-layers", "", "N",
-             "layers on the GPUs, counted from the last; the output layer is one (default all)", llama),
-      option("--ubatch", "", "TOKENS", "physical batch (default 512)", llama),
-      option("--flash-attn", "", "on|off", "flash attention", llama, {"on", "off", "auto"}),
-      option("--tensor-split", "", "A,B,...", "shares of the GPUs", llama),
-      option("--split-mode", "", "MODE", "layer or row", llama, {"layer", "row"}),
-      option("--kv-unified", "", "", "one cache for all sequences", llama),
-      option("--swa-full", "", "", "full-length cache for sliding-window layers", llama),
-      option("--no-kv-offload", "", "", "keep the KV cache in host memory", llama),
-      option("--n-cpu-moe", "", "N", "experts of the first N layers stay on the host", llama),
-      option("--mmproj", "", "FILE", "vision projector", llama),
-      option("--mla", "", "MODE", "ik_llama.cpp's -mla", llama),
-
-      option("--gpu-memory-utilization", "", "SHARE", "share of each GPU that the engine takes", vllm),
-      option("--max-num-batched-tokens", "", "TOKENS", "tokens scheduled in one step", vllm),
-      option("--max-num-seqs", "", "N", "sequences scheduled at once", vllm),
-      option("--block-size", "", "TOKENS", "tokens of a cache block", vllm),
-      option("--enforce-eager", "", "", "no CUDA graphs", vllm),
-      option("--kv-budget", "", "SIZE", "memory for the cache as a log printed it", vllm),
-
-      option("--attention", "", "KERNEL", "attention implementation", torch, {"eager", "sdpa", "flash_attention_2"}),
-      option("--all-logits", "", "", "logits of every prompt position are kept", torch),
-  };
-  options[0].repeated = true;
-  for (Option& table : table_options()) options.push_back(std::move(table));
-  for (Option& training : training_options()) options.push_back(std::move(training));
-  for (Option& learning : learn_options()) options.push_back(std::move(learning));
-  return options;
-}
-
-Result<std::vector<fit::Target>> targets_named(std::string_view text, const catalog::Catalog& catalog) {
-  if (trim(text) == "here") return targets_here(catalog);
-  auto [name, count] = split_count(trim(text));
-  // A whole name that is in the catalogue wins over NAMExN.
-  if (count != 1 && catalog.find(trim(text))) name = trim(text), count = 1;
-  if (count < 1 || count > kMostGpus)
-    return fail(ErrorCode::bad_input, fmt::format("{}: between 1 and {} GPUs", text, kMostGpus));
-  const fit::Target target = GW_TRY(target_named(name, catalog));
-  return std::vector<fit::Target>(static_cast<std::size_t>(count), target);
-}
-
 Result<FitRequest> read_fit_request(const Arguments& arguments, const catalog::Catalog& catalog) {
   FitRequest request;
   for (const std::string& name : arguments.values("--gpu"))
@@ -325,13 +245,15 @@ Result<FitRequest> read_fit_request(const Arguments& arguments, const catalog::C
   request.strict = arguments.has("--strict");
   request.explain = arguments.has("--explain");
   request.smallest_gpu = arguments.has("--smallest-gpu") || request.targets.empty();
-  repeat_for_parallelism(request);
-  parallelism_from_gpus(request);
+  if (request.items.size() > 1 && request.targets.empty())
+    return fail(ErrorCode::bad_input, "several models need a GPU to share", "name one with --gpu");
+  GW_TRY(settle_parallelism(request, arguments));
+  GW_TRY(refuse_foreign_options(request, arguments));
   GW_TRY(finish_training(request, arguments));
   const auto corrections = GW_TRY(fit::load_corrections(fit::calibration_path()));
   for (FitItem& item : request.items) item.job.corrections = corrections;
   if (request.items.size() > 1 && (request.maximise || request.smallest_gpu))
-    return fail(ErrorCode::bad_input, "--max and --smallest-gpu take one model", "name a GPU with --gpu");
+    return fail(ErrorCode::bad_input, "--max and --smallest-gpu take one model");
   if (request.maximise && request.targets.empty())
     return fail(ErrorCode::bad_input, "--max needs a GPU", "name one with --gpu");
   return request;

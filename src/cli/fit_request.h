@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "catalog/catalog.h"
@@ -34,6 +35,9 @@ struct FitRequest {
 };
 
 // The options of `fit`, grouped by the engine they belong to.
+inline constexpr std::string_view kLlamaOptions = "llama.cpp and ollama";
+inline constexpr std::string_view kVllmOptions = "vLLM and SGLang";
+inline constexpr std::string_view kTorchOptions = "transformers";
 std::vector<Option> fit_options();
 
 Result<FitRequest> read_fit_request(const Arguments& arguments, const catalog::Catalog& catalog);
