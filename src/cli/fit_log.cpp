@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "cli/fit_answer.h"
 #include "cli/fit_request.h"
+#include "cli/fit_train.h"
 #include "cli/style.h"
 #include "cli/table.h"
 #include "fit/learn/calibration.h"
@@ -51,6 +52,12 @@ std::string today() {
   return fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));
 }
 
+Result<fit::Estimate> estimate_of(const FitRequest& request, const catalog::Catalog& catalog) {
+  const FitItem& item = request.items.front();
+  if (item.training) return GW_TRY(answer_training(request, catalog)).estimate;
+  return fit::estimate(item.model, item.job, request.targets);
+}
+
 Result<std::vector<fit::Correction>> calibrate(const LogAnswer& answer, const FitItem& item,
                                                const catalog::Catalog& catalog) {
   const std::string& gpu = answer.request.targets.front().name;
@@ -85,8 +92,10 @@ Result<LogAnswer> answer_log(const Arguments& arguments, const catalog::Catalog&
     return fail(ErrorCode::bad_input, "--from-log takes one model", "the log tells of one run");
   if (!arguments.has("--gpu") && !arguments.has("--measure")) take_sizes(answer.log.run, answer.request.targets);
   const FitItem& item = answer.request.items.front();
-  const fit::Estimate estimate = GW_TRY(fit::estimate(item.model, item.job, answer.request.targets));
-  answer.comparison = fit::compare(answer.log.run, estimate, item.job.engine);
+  const fit::Estimate estimate = GW_TRY(estimate_of(answer.request, catalog));
+  // Trainers are torch programs, which take no share beforehand.
+  answer.comparison =
+      fit::compare(answer.log.run, estimate, item.training ? fit::Engine::transformers : item.job.engine);
   answer.notes = answer.words.notes;
   answer.notes.insert(answer.notes.end(), answer.comparison.notes.begin(), answer.comparison.notes.end());
   answer.notes.insert(answer.notes.end(), answer.log.run.remarks.begin(), answer.log.run.remarks.end());
@@ -96,6 +105,8 @@ Result<LogAnswer> answer_log(const Arguments& arguments, const catalog::Catalog&
         fmt::format("The log holds {} loads; this is the one with the most weights.", answer.log.runs));
   if (answer.log.cut_lines > 0)
     answer.notes.push_back(fmt::format("{} lines were longer than is read of a line.", answer.log.cut_lines));
+  if (arguments.has("--calibrate") && item.training)
+    return fail(ErrorCode::unsupported, "--calibrate learns from serving, not from training", "leave it out");
   if (arguments.has("--calibrate")) answer.learnt = GW_TRY(calibrate(answer, item, catalog));
   return answer;
 }
@@ -187,8 +198,13 @@ void print_answer(const LogAnswer& answer, const Console& console) {
   console.out << '\n';
   const auto off = std::count_if(answer.comparison.rows.begin(), answer.comparison.rows.end(),
                                  [](const fit::Compared& row) { return row.agreement == Agreement::differs; });
+  const bool only_bounds = std::all_of(answer.comparison.rows.begin(), answer.comparison.rows.end(),
+                                       [](const fit::Compared& row) { return row.agreement == Agreement::possible; });
   if (off == 0)
-    console.out << paint(console, Tone::good, "the run and the prediction agree") << '\n';
+    console.out << paint(console, Tone::good,
+                         only_bounds ? "the log tells bounds only; none speaks against the prediction"
+                                     : "the run and the prediction agree")
+                << '\n';
   else
     console.out << paint(console, Tone::bad,
                          fmt::format("{} of {} figures lie more than {:.0f} % outside the prediction", off,

@@ -72,7 +72,7 @@ class Underlay {
   }
 
   void engine() {
-    if (given("--engine")) return;
+    if (given("--engine") || given("--train")) return;
     if (run_.program == LogProgram::torch) return add("--engine", "transformers");
     if (run_.program == LogProgram::unknown || run_.program == LogProgram::nvidia_smi) return;
     const std::string name(fit::name_of(run_.program));
