@@ -54,7 +54,7 @@ std::string format_named(std::string_view text) {
   text = trim(text);
   for (const std::string_view lead : {"all ", "mostly "})
     if (text.starts_with(lead)) text.remove_prefix(lead.size());
-  const std::string base(text.substr(0, text.find_first_of(" (,")));
+  std::string base(text.substr(0, text.find_first_of(" (,")));
   if (base == "Q2_K" || base.empty()) return base;
   const auto size = after(text, " - ");
   if (size && size->starts_with("Small")) return base + "_S";
@@ -155,8 +155,8 @@ class LlamaReader final : public LogReader {
         book.set("--format", format_named(*value));
     if (const auto value = value_of(text, "general.name"); value && book.run().model_name.empty())
       book.run().model_name = std::string(value->substr(0, 256));
-    for (const std::string_view key : {"main: build", "build"})
-      if (const auto value = value_of(text, key); value && text.find("main: build") != std::string_view::npos)
+    if (text.find("main: build") != std::string_view::npos)
+      if (const auto value = value_of(text, "build"))
         if (const auto number = scan_integer(*value)) book.run().version = fmt::format("b{}", *number);
   }
 
