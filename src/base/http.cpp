@@ -182,12 +182,16 @@ class CurlClient : public HttpClient {
   }
 
   Result<HttpResponse> with_retries(const HttpRequest& request, std::string& location) {
+    const auto begin = std::chrono::steady_clock::now();
     std::chrono::milliseconds pause = options_.first_pause;
     for (int attempt = 1;; ++attempt) {
       bool retry = false;
       auto response = attempt_once(request, location, retry);
       if (!retry || attempt >= options_.attempts) return response;
-      std::this_thread::sleep_for(std::min(asked_pause(response).value_or(pause), options_.max_pause));
+      const auto wait = std::min(asked_pause(response).value_or(pause), options_.max_pause);
+      const auto silence = std::max<std::chrono::milliseconds>(options_.stall_timeout, options_.connect_timeout);
+      if (std::chrono::steady_clock::now() - begin + wait + silence > options_.patience) return response;
+      std::this_thread::sleep_for(wait);
       pause *= 2;
     }
   }

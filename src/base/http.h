@@ -42,9 +42,11 @@ struct HttpResponse {
 struct HttpOptions {
   std::chrono::milliseconds connect_timeout{10'000};
   std::chrono::milliseconds total_timeout{300'000};  // of one attempt
-  std::chrono::seconds stall_timeout{20};            // without a byte
-  int attempts = 4;                                  // for 408, 429, 5xx and broken connections
-  std::chrono::milliseconds first_pause{500};        // doubles each time; Retry-After is obeyed up to max_pause
+  std::chrono::seconds stall_timeout{10};            // without a byte
+  // No attempt begins that a silent server could draw out beyond this, counted from the first one.
+  std::chrono::milliseconds patience{30'000};
+  int attempts = 4;                            // for 408, 429, 5xx and broken connections
+  std::chrono::milliseconds first_pause{500};  // doubles each time; Retry-After is obeyed up to max_pause
   std::chrono::milliseconds max_pause{20'000};
   int max_redirects = 8;
 };

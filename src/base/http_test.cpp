@@ -53,6 +53,21 @@ char content_at(std::int64_t offset) {
   return static_cast<char>(offset * 7 % 251);  // CONTENT of tests/hub_server.py
 }
 
+TEST_F(Http, GivesUpOnASilentServerInTime) {
+  HttpOptions options;
+  options.first_pause = milliseconds(1);
+  options.connect_timeout = milliseconds(1000);
+  options.stall_timeout = std::chrono::seconds(1);
+  options.attempts = 50;
+  options.patience = milliseconds(3000);
+  const auto client = http_client("gpuwright/test", options);
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_FALSE(client->get({server_->url("/stalls"), {}, {}, 4 << 20}));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, milliseconds(4500));
+  const HttpOptions usual;
+  EXPECT_LE(usual.patience, std::chrono::seconds(30));
+}
+
 TEST_F(Http, ReadsWholeFilesAndRanges) {
   const auto whole = get("/file");
   ASSERT_TRUE(whole) << whole.error().message();

@@ -19,19 +19,24 @@ std::optional<Number> convert(std::string_view text) {
   return value;
 }
 
+// Insertions, deletions, other letters, and two neighbours exchanged ("4900" for "4090"): optimal string alignment.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
+  std::vector<std::size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
+    std::swap(before, above);
+    std::swap(above, row);
     row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t substitute = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitute});
+      row[j] = std::min({above[j] + 1, row[j - 1] + 1, above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
     }
   }
   return row[b.size()];
+}
+
+std::size_t common_prefix(std::string_view a, std::string_view b) {
+  return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
 }
 
 }  // namespace
@@ -95,11 +100,16 @@ std::string printable(std::string_view text) {
 std::optional<std::string> nearest_name(std::string_view word, const std::vector<std::string>& candidates) {
   const std::string wanted = lower(word.substr(0, 64));
   const std::string* best = nullptr;
-  std::size_t best_distance = wanted.size() / 3 + 2;
+  // Less than half of a short word may differ: "24" is no slip for "t4".
+  std::size_t best_distance = std::min(wanted.size() / 3 + 2, (wanted.size() + 1) / 2);
+  std::size_t best_prefix = 0;
   for (const std::string& candidate : candidates) {
-    const std::size_t distance = edit_distance(wanted, lower(candidate));
-    if (distance < best_distance) {
+    const std::string plain = lower(candidate);
+    const std::size_t distance = edit_distance(wanted, plain);
+    const std::size_t prefix = common_prefix(wanted, plain);
+    if (distance < best_distance || (best != nullptr && distance == best_distance && prefix > best_prefix)) {
       best_distance = distance;
+      best_prefix = prefix;
       best = &candidate;
     }
   }

@@ -50,7 +50,14 @@ Bytes Accelerator::usable_by_rule() const {
 }
 
 Bytes Accelerator::usable() const {
-  return usable_memory ? *usable_memory : usable_by_rule();
+  if (usable_memory) return *usable_memory;
+  return sibling_usable_memory ? *sibling_usable_memory : usable_by_rule();
+}
+
+std::string Accelerator::usable_source() const {
+  if (usable_memory) return usable_memory_source;
+  if (sibling_usable_memory) return fmt::format("as reported for the {} with the same chip and memory", sibling);
+  return "by a rule fitted on driver-reported totals";
 }
 
 // NVIDIA Multi-Instance GPU User Guide, Supported GPUs: A30, A100, every GH100 and GB100 product, and the larger

@@ -59,6 +59,10 @@ struct Accelerator {
   Bytes nominal_memory;                // of one device, as sold (a "24 GB" card: 24 GiB of chips)
   std::optional<Bytes> usable_memory;  // of one device, as the driver reports the total; see usable()
   std::string usable_memory_source;
+  // The total that drivers report for another board of the same chip, family, memory type and amount; filled in by
+  // Catalog.
+  std::optional<Bytes> sibling_usable_memory;
+  std::string sibling;          // its name
   std::string memory_type;      // GDDR6X, HBM3e, unified LPDDR5X, ...
   bool unified_memory = false;  // shared with the CPU
   std::optional<double> memory_bandwidth_gb_per_second;
@@ -82,8 +86,11 @@ struct Accelerator {
   std::map<std::string, std::string> unknown;  // why a field is empty, where a reason is known
   std::string notes;
 
-  // What a program can use of one device: the driver-reported total where known, else usable_by_rule().
+  // What a program can use of one device: the driver-reported total where known, else that of a sibling, else
+  // usable_by_rule().
   Bytes usable() const;
+  // Where usable() is from, for people.
+  std::string usable_source() const;
   // Nominal memory less what devices of its kind lose to firmware, ECC and page tables; fitted on driver-reported
   // totals, see accelerator.cpp. Within 1.5 % of the totals in data/gpus.toml, but for the B300 and Strix Halo.
   Bytes usable_by_rule() const;

@@ -17,17 +17,40 @@ bool same_device(const PciId& wanted, const PciId& row) {
   return wanted.subsystem_vendor == row.subsystem_vendor && wanted.subsystem_device == row.subsystem_device;
 }
 
+bool are_siblings(const Accelerator& a, const Accelerator& b) {
+  return !a.chip.empty() && a.chip == b.chip && a.vendor == b.vendor && a.family == b.family &&
+         a.memory_type == b.memory_type && a.nominal_memory == b.nominal_memory && !a.unified_memory &&
+         !b.unified_memory;
+}
+
+// Of several siblings the one with the least counts.
+void fill_in_siblings(std::vector<Accelerator>& rows) {
+  for (Accelerator& gpu : rows) {
+    gpu.sibling_usable_memory.reset();
+    gpu.sibling.clear();
+    if (gpu.usable_memory) continue;
+    for (const Accelerator& other : rows) {
+      if (!other.usable_memory || !are_siblings(gpu, other)) continue;
+      if (gpu.sibling_usable_memory && *gpu.sibling_usable_memory <= *other.usable_memory) continue;
+      gpu.sibling_usable_memory = other.usable_memory;
+      gpu.sibling = other.name;
+    }
+  }
+}
+
 }  // namespace
 
 Result<Catalog> Catalog::from_toml(std::string_view text, std::string_view name) {
   Catalog catalog;
   GW_TRY(read_gpus_file(text, name, catalog.accelerators_));
+  fill_in_siblings(catalog.accelerators_);
   return catalog;
 }
 
 Status Catalog::overlay(std::string_view text, std::string_view name) {
   std::vector<Accelerator> rows = accelerators_;
   GW_TRY(read_gpus_file(text, name, rows));
+  fill_in_siblings(rows);
   accelerators_ = std::move(rows);
   return {};
 }
@@ -37,6 +60,7 @@ Result<Catalog> Catalog::load() {
   if (!builtin) return fail(ErrorCode::internal, "the catalogue of GPUs was not built in");
   Catalog catalog;
   GW_TRY(read_gpus_json(*builtin, "gpus.toml (built in)", catalog.accelerators_));
+  fill_in_siblings(catalog.accelerators_);
   const std::string directory = config_directory();
   if (directory.empty()) return catalog;
   const std::string path = directory + "/gpus.toml";

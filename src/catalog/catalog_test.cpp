@@ -61,6 +61,50 @@ TEST(Find, NamesAsPeopleWriteThem) {
   EXPECT_EQ(found("m3 ultra"), "apple-m3-ultra-512gb");
 }
 
+TEST(Find, OpenNamesListTheCandidates) {
+  EXPECT_THAT(found("mi300"), testing::AllOf(HasSubstr("any of 2"), HasSubstr("mi300a-128gb, mi300x-192gb")));
+  EXPECT_THAT(found("orin"), testing::AllOf(HasSubstr("may be any of"), HasSubstr("jetson-agx-orin-64gb"),
+                                            HasSubstr("jetson-orin-nx-8gb")));
+  EXPECT_THAT(found("rtx 5000"), testing::AllOf(HasSubstr("rtx-5000-ada-32gb"), HasSubstr("rtx-pro-5000-bw-48gb")));
+}
+
+TEST(Find, HintsAreNearInWhatMatters) {
+  EXPECT_THAT(found("4900"), HasSubstr("did you mean 4090"));
+  EXPECT_THAT(found("24"), testing::Not(HasSubstr("did you mean")));
+  EXPECT_THAT(found("mi308"), HasSubstr("mi308x-192gb"));
+}
+
+TEST(Find, PciIds) {
+  EXPECT_EQ(found("10de:2684"), "rtx-4090-24gb");
+  EXPECT_EQ(found("10DE:2684"), "rtx-4090-24gb");
+  EXPECT_THAT(found("10de:ffff"), HasSubstr("no GPU of the catalogue has the PCI id 10de:ffff"));
+}
+
+TEST(Find, LaptopsAreChipsOfTheirOwn) {
+  EXPECT_EQ(found("rtx 4090 laptop"), "rtx-4090-laptop-16gb");
+  EXPECT_EQ(found("4070 mobile"), "rtx-4070-laptop-8gb");
+  EXPECT_EQ(found("NVIDIA GeForce RTX 3080 Laptop GPU"), "rtx-3080-laptop-16gb");
+  EXPECT_EQ(found("4090"), "rtx-4090-24gb");
+  EXPECT_THAT(found("rtx 2080 laptop"),
+              testing::AllOf(HasSubstr("is not in the catalogue"), HasSubstr("the desktop GeForce RTX 2080 (8.00 GiB")));
+}
+
+TEST(Find, OlderAndSmallerCards) {
+  EXPECT_EQ(found("1080"), "gtx-1080-8gb");
+  EXPECT_EQ(found("gtx 1070"), "gtx-1070-8gb");
+  EXPECT_EQ(found("1660 ti"), "gtx-1660-ti-6gb");
+  EXPECT_EQ(found("p4"), "p4-8gb");
+  EXPECT_EQ(found("m4 pro"), "apple-m4-pro-64gb");
+  EXPECT_EQ(found("apple m2 max"), "apple-m2-max-96gb");
+}
+
+// The GB300 carries the chip and the memory of the B300, whose total is known.
+TEST(Find, SiblingsLendTheirTotals) {
+  const Accelerator& gb300 = *builtin().find("gb300").value();
+  EXPECT_EQ(gb300.usable(), builtin().find("b300").value()->usable());
+  EXPECT_THAT(gb300.usable_source(), HasSubstr("B300 SXM"));
+}
+
 // Names that nvidia-smi and torch print, as seen in public logs.
 TEST(Find, NamesThatDriversReport) {
   EXPECT_EQ(found("NVIDIA A100-SXM4-80GB"), "a100-sxm4-80gb");

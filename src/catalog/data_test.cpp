@@ -18,7 +18,7 @@ const std::vector<Accelerator>& rows() {
 }
 
 TEST(Data, HasEveryAcceleratorWithSources) {
-  EXPECT_EQ(rows().size(), 167U);
+  EXPECT_EQ(rows().size(), 185U);
   std::set<std::string> ids;
   for (const Accelerator& gpu : rows()) {
     EXPECT_TRUE(ids.insert(gpu.id).second) << gpu.id;

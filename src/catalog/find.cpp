@@ -2,13 +2,16 @@
 // that only say whose card it is (geforce, rtx, tesla, radeon) must fit the vendor and otherwise do not matter. A row
 // matches when it has every word of the query. Of several matches the ones with the fewest words beyond the query win:
 // first counted without words that tell the amount of memory, then with them. So "4090" is the RTX 4090 and not the
-// 4090 D, "3060" is the 3060 and not the 3060 Ti, and "a100", whose four variants are equally near, stays open.
+// 4090 D, "3060" is the 3060 and not the 3060 Ti, and "a100", whose four variants are equally near, stays open. Where
+// no name is the query itself ("orin", "rtx 5000") and several rows match, it stays open too: the shortest name is no
+// better guess than the others. A PCI id, as lspci prints it, is a name as well.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 #include <set>
 
 #include "base/text.h"
@@ -148,13 +151,21 @@ std::vector<std::string> pieces_of(const std::string& word, const Words& vocabul
   return pieces;
 }
 
+// "4090 mobile" and "4090 laptop" are the same chip.
+std::string plain_word(std::string_view word) {
+  return std::string(word == "mobile" || word == "notebook" ? "laptop" : word);
+}
+
 struct Query {
   Words words;  // without brands, unless there is nothing else
   std::vector<const Brand*> brands;
 
+  bool fits_vendor(const Callable& row) const {
+    return std::all_of(brands.begin(), brands.end(),
+                       [&](const Brand* brand) { return brand->vendor.empty() || brand->vendor == row.gpu->vendor; });
+  }
   bool fits(const Callable& row) const {
-    for (const Brand* brand : brands)
-      if (!brand->vendor.empty() && brand->vendor != row.gpu->vendor) return false;
+    if (!fits_vendor(row)) return false;
     return std::all_of(words.begin(), words.end(), [&](const std::string& word) { return row.always.contains(word); });
   }
 };
@@ -163,7 +174,7 @@ Query query_from(std::string_view text, const Words& vocabulary) {
   Query query;
   Words all;
   for (const std::string& word : split_words(text))
-    for (std::string& piece : pieces_of(word, vocabulary)) {
+    for (std::string& piece : pieces_of(plain_word(word), vocabulary)) {
       if (const Brand* brand = brand_of(piece)) query.brands.push_back(brand);
       all.insert(std::move(piece));
     }
@@ -192,10 +203,11 @@ std::pair<std::size_t, std::size_t> distance(const Callable& row, const Query& q
 }
 
 std::vector<const Accelerator*> nearest_rows(const std::vector<Callable>& rows, const Query& query) {
-  std::vector<const Accelerator*> nearest;
+  std::vector<const Accelerator*> nearest, all;
   std::pair<std::size_t, std::size_t> best{1000, 1000};
   for (const Callable& row : rows) {
     if (!query.fits(row)) continue;
+    all.push_back(row.gpu);
     const auto beyond = distance(row, query);
     if (beyond < best) nearest.clear();
     if (beyond <= best) {
@@ -203,7 +215,22 @@ std::vector<const Accelerator*> nearest_rows(const std::vector<Callable>& rows, 
       nearest.push_back(row.gpu);
     }
   }
-  return nearest;
+  return best.first > 0 ? all : nearest;
+}
+
+// Rows with words that begin like those of the query: "mi300" -> MI300A, MI300X.
+std::vector<const Accelerator*> rows_beginning_like(const std::vector<Callable>& rows, const Query& query) {
+  const auto begins = [](const Callable& row, const std::string& word) {
+    if (word.size() < 3) return row.always.contains(word);
+    const auto next = row.always.lower_bound(word);
+    return next != row.always.end() && next->starts_with(word);
+  };
+  std::vector<const Accelerator*> found;
+  for (const Callable& row : rows)
+    if (!query.words.empty() && query.fits_vendor(row) &&
+        std::all_of(query.words.begin(), query.words.end(), [&](const auto& word) { return begins(row, word); }))
+      found.push_back(row.gpu);
+  return found;
 }
 
 tl::unexpected<Error> ambiguous(std::string_view name, const std::vector<const Accelerator*>& rows) {
@@ -212,6 +239,9 @@ tl::unexpected<Error> ambiguous(std::string_view name, const std::vector<const A
     if (ids.size() < kMaxListed) ids.push_back(gpu->id);
   std::string list = fmt::format("{}", fmt::join(ids, ", "));
   if (rows.size() > ids.size()) list += fmt::format(" and {} more", rows.size() - ids.size());
+  if (rows.size() == 1)
+    return fail(ErrorCode::not_found, fmt::format("no GPU is called \"{}\"", name),
+                fmt::format("did you mean {}?", list));
   return fail(ErrorCode::bad_input, fmt::format("\"{}\" may be any of {} GPUs", name, rows.size()),
               "say which: " + list);
 }
@@ -230,6 +260,29 @@ tl::unexpected<Error> not_known(std::string_view name, const std::vector<Acceler
               near ? fmt::format("did you mean {}?", *near) : "`gpuwright gpus` lists them all");
 }
 
+// "10de:2684", or with the subsystem behind a slash.
+std::optional<PciId> pci_id_from(std::string_view text) {
+  const auto parts = split(text, '/');
+  if (parts.size() > 2) return std::nullopt;
+  std::array<std::uint16_t, 4> numbers{};
+  std::size_t next = 0;
+  for (const std::string_view part : parts)
+    for (const std::string_view digits : split(part, ':')) {
+      if (digits.size() != 4 || next == 2 * parts.size()) return std::nullopt;
+      const auto [end, error] = std::from_chars(digits.data(), digits.data() + 4, numbers[next++], 16);
+      if (error != std::errc() || end != digits.data() + 4) return std::nullopt;
+    }
+  if (next != 2 * parts.size()) return std::nullopt;
+  return PciId{numbers[0], numbers[1], numbers[2], numbers[3]};
+}
+
+// A laptop's chip that is not known must not pass for the desktop one of that name, which is another chip.
+tl::unexpected<Error> no_such_laptop(std::string_view name, const Accelerator& desktop) {
+  return fail(ErrorCode::not_found, fmt::format("the laptop GPU \"{}\" is not in the catalogue", name),
+              fmt::format("the desktop {} ({} of memory) is another chip; give the memory instead, as --gpu 8GiB",
+                          desktop.name, to_string(desktop.nominal_memory)));
+}
+
 }  // namespace
 
 Result<const Accelerator*> Catalog::find(std::string_view name) const {
@@ -240,12 +293,25 @@ Result<const Accelerator*> Catalog::find(std::string_view name) const {
   for (const Accelerator& gpu : accelerators_)
     if (lower(gpu.id) == plain || lower(gpu.name) == plain) return &gpu;
 
+  if (const auto id = pci_id_from(wanted)) {
+    const auto boards = all_by_pci_id(*id);
+    if (boards.size() == 1) return boards.front();
+    if (boards.size() > 1) return ambiguous(wanted, boards);
+    return fail(ErrorCode::not_found, fmt::format("no GPU of the catalogue has the PCI id {}", to_string(*id)));
+  }
+
   std::vector<Callable> rows;
   for (const Accelerator& gpu : accelerators_) rows.push_back(callable(gpu));
-  const Query query = query_from(wanted, vocabulary_of(rows));
+  Query query = query_from(wanted, vocabulary_of(rows));
   if (query.words.empty() && query.brands.empty()) return not_known(wanted, accelerators_);
   const auto nearest = nearest_rows(rows, query);
-  if (nearest.empty()) return not_known(wanted, accelerators_);
+  if (nearest.empty() && query.words.erase("laptop") > 0)
+    if (const auto desktop = nearest_rows(rows, query); !desktop.empty())
+      return no_such_laptop(wanted, *desktop.front());
+  if (nearest.empty()) {
+    const auto alike = rows_beginning_like(rows, query);
+    return alike.empty() ? not_known(wanted, accelerators_) : ambiguous(wanted, alike);
+  }
   if (nearest.size() > 1) return ambiguous(wanted, nearest);
   return nearest.front();
 }

@@ -98,9 +98,9 @@ constexpr Translation kChinese[] = {
     {"0  it fits, or fits tightly", "0  放得下，或刚好放下"},
     {"1  it does not fit; with --strict also a tight fit", "1  放不下；加 --strict 时刚好放下也算"},
     // gpus.
-    {"list GPUs: all that gpuwright knows, or those of this machine", "列出 GPU：收录的全部，或本机的"},
-    {"show all that is known of a GPU, with sources", "显示一块 GPU 的全部已知信息及出处"},
-    {"compare GPUs: figures, ratios, and what each cannot do", "对比 GPU：数字、比值、各自做不到什么"},
+    {"List GPUs: all that gpuwright knows, or those of this machine", "列出 GPU：收录的全部，或本机的"},
+    {"Show all that is known of a GPU, with sources", "显示一块 GPU 的全部已知信息及出处"},
+    {"Compare GPUs: figures, ratios, and what each cannot do", "对比 GPU：数字、比值、各自做不到什么"},
     {"only GPUs that satisfy it; several must all hold", "只列满足条件的 GPU；多个条件须同时满足"},
     {"order by a field, -FIELD for descending", "按字段排序，-FIELD 为降序"},
     {"vendor, architecture, year", "厂商、架构、年份"},
@@ -110,7 +110,7 @@ constexpr Translation kChinese[] = {
     {"what each architecture brought", "每代架构带来了什么"},
     {"name or id of a GPU", "GPU 的名称或 id"},
     {"names or ids of GPUs", "多块 GPU 的名称或 id"},
-    {"0: also when nothing matches or no GPU is here", "0  没有匹配或本机没有 GPU 时也是"},
+    {"0  also when nothing matches or no GPU is here", "0  没有匹配或本机没有 GPU 时也是"},
     // model.
     {"Describe a model: layers, caches, weights", "描述一个模型：各层、缓存、权重"},
     {"List the models that are known by name", "列出内置的模型名称"},

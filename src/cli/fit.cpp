@@ -124,7 +124,7 @@ Command fit_command() {
        "the longest context that fits"},
       {"gpuwright fit deepseek-v3 --smallest-gpu --tensor-parallel 8", "which eight GPUs would hold it"},
       {"gpuwright fit llama-3.1-8b --train lora --gpu 4090 --sequence 2048", "fine-tune adapters on one RTX 4090"},
-      {"gpuwright fit llama-2-70b --train full --gpu h100x8 --strategy auto", "the fastest full fine-tuning that fits"},
+      {"gpuwright fit llama-2-70b --train full --gpu h100-sxmx8 --strategy auto", "the fastest full fine-tuning that fits"},
       {"gpuwright fit --from-log server.log --calibrate", "what a run measured beside the prediction, and keep it"},
       {"gpuwright fit --table", "what 7B to 70B take, beside what guides say"},
       {"gpuwright fit qwen3-8b,format=fp8 bge-large,engine=transformers --gpu l40s", "two models on one GPU"},

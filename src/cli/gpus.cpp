@@ -144,7 +144,7 @@ std::string field_help() {
 Command gpus_command() {
   return {
       "gpus",
-      "list GPUs: all that gpuwright knows, or those of this machine",
+      "List GPUs: all that gpuwright knows, or those of this machine",
       "Lists the catalogue of accelerators, filtered and sorted. Figures are dense and for one device; each has its "
       "sources (gpus show). Rows of your own, or corrections, go into ~/.config/gpuwright/gpus.toml.\n\n" +
           field_help(),
@@ -158,13 +158,13 @@ Command gpus_command() {
       {{"gpuwright gpus --filter 'vram>=24 and arch=ada'", "Ada cards with 24 GiB or more"},
        {"gpuwright gpus -f 'fp8>0 and tdp<=300W' --sort -bandwidth -n 5", "the five fastest memories up to 300 W"},
        {"gpuwright gpus --here", "which GPUs this machine has"}},
-      {"0: also when nothing matches or no GPU is here"},
+      {"0  also when nothing matches or no GPU is here"},
       run_gpus};
 }
 
 Command gpus_show_command() {
   return {"gpus show",
-          "show all that is known of a GPU, with sources",
+          "Show all that is known of a GPU, with sources",
           "Prints every figure of the catalogue for the GPU, what it cannot do, its MIG profiles and where the figures "
           "come from. Names are matched as people write them: 4090, h100 sxm, \"RTX A6000\".",
           {{"NAME", "name or id of a GPU", true, true, false}},

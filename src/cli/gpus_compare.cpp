@@ -134,7 +134,7 @@ Result<int> run_compare(const Arguments& arguments, const Console& console) {
 
 Command gpus_compare_command() {
   return {"gpus compare",
-          "compare GPUs: figures, ratios, and what each cannot do",
+          "Compare GPUs: figures, ratios, and what each cannot do",
           "Puts the figures of two or more GPUs side by side, each also as a ratio to the first, and lists what each "
           "one's hardware or software cannot do.",
           {{"NAME", "names or ids of GPUs", true, true, false}},

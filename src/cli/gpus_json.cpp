@@ -58,8 +58,7 @@ Json pci_ids(const std::vector<catalog::PciId>& ids) {
 void set_memory(Json& json, const catalog::Accelerator& gpu) {
   json.set("memory_bytes", gpu.nominal_memory.count);
   json.set("usable_memory_bytes", gpu.usable().count);
-  json.set("usable_memory_source",
-           gpu.usable_memory ? gpu.usable_memory_source : std::string("rule fitted on driver-reported totals"));
+  json.set("usable_memory_source", gpu.usable_source());
   json.set("memory_type", text_or_null(gpu.memory_type));
   json.set("unified_memory", gpu.unified_memory);
   json.set("memory_bandwidth_gb_per_second", gpu.memory_bandwidth_gb_per_second);

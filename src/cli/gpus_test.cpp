@@ -52,7 +52,7 @@ TEST(Gpus, ListsTheWholeCatalogue) {
   EXPECT_EQ(answer.code, kDone);
   EXPECT_THAT(answer.out, HasSubstr("GeForce RTX 4090"));
   EXPECT_THAT(answer.out, HasSubstr("Instinct MI300X"));
-  EXPECT_THAT(answer.out, HasSubstr("167 GPUs."));
+  EXPECT_THAT(answer.out, HasSubstr("185 GPUs."));
 }
 
 // TechPowerUp and NVIDIA list three Ada cards of 24 GB (4090, 4090 D, RTX 4500 Ada) and the L4.
@@ -69,7 +69,7 @@ TEST(Gpus, FiltersSortsAndLimits) {
   Arguments both = arguments;
   both.add("--filter", "tdp<100");
   EXPECT_EQ(at(run_with(gpus_command(), both, true).json, "found").as_int(), 1);
-  EXPECT_THAT(run_with(gpus_command(), with({{"--filter", "vram>9999"}})).out, HasSubstr("none of the 167"));
+  EXPECT_THAT(run_with(gpus_command(), with({{"--filter", "vram>9999"}})).out, HasSubstr("none of the 185"));
 }
 
 TEST(Gpus, RefusesWrongWords) {

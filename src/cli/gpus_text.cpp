@@ -88,9 +88,7 @@ std::string or_unknown(const std::string& text) {
 void print_memory(Facts& facts, const catalog::Accelerator& gpu) {
   facts.line("memory", fmt::format("{:.4g} GiB {}{}", gpu.nominal_memory.gib(), gpu.memory_type,
                                    gpu.unified_memory ? ", shared with the CPU" : ""));
-  facts.line("usable memory",
-             fmt::format("{:.2f} GiB ({})", gpu.usable().gib(),
-                         gpu.usable_memory ? gpu.usable_memory_source : "by a rule fitted on driver-reported totals"));
+  facts.line("usable memory", fmt::format("{:.2f} GiB ({})", gpu.usable().gib(), gpu.usable_source()));
   facts.rate("memory bandwidth", gpu.memory_bandwidth_gb_per_second, "GB/s", "memory_bandwidth_gb_per_second");
 }
 

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/fit_answer.h"
@@ -21,8 +23,9 @@ void print_facts(const model::Model& model, const Console& console) {
     console.out << fmt::format("{:<13} {}\n", label, printable(value));
   };
   console.out << printable(model.name) << '\n';
-  line("architecture", model.architecture == model.family ? model.architecture
-                                                          : fmt::format("{} ({})", model.architecture, model.family));
+  line("architecture", model.family.empty() || model.architecture == model.family
+                           ? model.architecture
+                           : fmt::format("{} ({})", model.architecture, model.family));
   std::string parameters = in_billions(model.parameters());
   if (model.active_parameters() != model.parameters())
     parameters += fmt::format(", {} active", in_billions(model.active_parameters()));
@@ -36,6 +39,40 @@ void print_facts(const model::Model& model, const Console& console) {
                                    model.tied_embeddings ? ", head tied to the embeddings" : ""));
   const Bytes per_token = fit::cache_bytes_per_token(model, model::Dtype::f16, model::Dtype::f16);
   if (per_token.count > 0) line("KV cache", fmt::format("{} a token in 16 bits", to_string(per_token)));
+}
+
+std::string opsets(const model::GraphInfo& graph) {
+  std::vector<std::string> texts;
+  for (const auto& opset : graph.opsets)
+    texts.push_back(opset.domain.empty() ? fmt::format("{}", opset.version)
+                                         : fmt::format("{} {}", opset.domain, opset.version));
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+std::string value_text(const model::GraphInfo::Value& value) {
+  std::string text = value.name;
+  if (!value.element_type.empty()) text += " " + value.element_type;
+  if (!value.dimensions.empty()) text += fmt::format(" [{}]", fmt::join(value.dimensions, ", "));
+  return text;
+}
+
+// What a computation graph tells beside its weights.
+void print_graph(const model::Model& model, const Console& console) {
+  if (!model.graph) return;
+  constexpr std::size_t kShown = 8;
+  const model::GraphInfo& graph = *model.graph;
+  const auto line = [&](std::string_view label, const std::string& value) {
+    console.out << fmt::format("{:<13} {}\n", label, printable(value));
+  };
+  line("graph",
+       fmt::format("ONNX IR {}, opset {}, {} nodes{}", graph.format_version, opsets(graph), with_thousands(graph.nodes),
+                   graph.producer.empty() ? "" : fmt::format(", written by {}", graph.producer)));
+  const auto values = [&](std::string_view label, const std::vector<model::GraphInfo::Value>& all) {
+    for (std::size_t i = 0; i < std::min(all.size(), kShown); ++i) line(i == 0 ? label : "", value_text(all[i]));
+    if (all.size() > kShown) line("", fmt::format("and {} more", all.size() - kShown));
+  };
+  values("inputs", graph.inputs);
+  values("outputs", graph.outputs);
 }
 
 void print_layers(const model::Model& model, const Console& console) {
@@ -75,6 +112,7 @@ Result<int> run_show(const Arguments& arguments, const Console& console) {
     return kDone;
   }
   print_facts(model, console);
+  print_graph(model, console);
   print_layers(model, console);
   print_weights(model, console);
   return kDone;

@@ -72,6 +72,36 @@ Json weights_json(const model::Model& model) {
   return list;
 }
 
+Json values_json(const std::vector<model::GraphInfo::Value>& values) {
+  Json list = Json::array();
+  for (const auto& value : values) {
+    Json json, dimensions = Json::array();
+    for (const std::string& dimension : value.dimensions) dimensions.push(dimension);
+    json.set("name", value.name);
+    json.set("element_type", value.element_type.empty() ? Json() : Json(value.element_type));
+    list.push(json.set("dimensions", std::move(dimensions)));
+  }
+  return list;
+}
+
+Json graph_json(const std::optional<model::GraphInfo>& graph) {
+  if (!graph) return {};
+  Json json, opsets = Json::array(), operators = Json::array(), files = Json::array();
+  for (const auto& opset : graph->opsets) {
+    Json entry;
+    opsets.push(entry.set("domain", opset.domain).set("version", opset.version));
+  }
+  for (const auto& kind : graph->operators) {
+    Json entry;
+    operators.push(entry.set("name", kind.name).set("nodes", kind.nodes));
+  }
+  for (const std::string& file : graph->external_files) files.push(file);
+  json.set("name", graph->name).set("ir_version", graph->format_version).set("opsets", std::move(opsets));
+  json.set("producer", graph->producer).set("nodes", graph->nodes).set("subgraphs", graph->subgraphs);
+  json.set("inputs", values_json(graph->inputs)).set("outputs", values_json(graph->outputs));
+  return json.set("operators", std::move(operators)).set("external_files", std::move(files));
+}
+
 }  // namespace
 
 Json to_json(const model::Model& model) {
@@ -87,6 +117,7 @@ Json to_json(const model::Model& model) {
   json.set("tied_embeddings", model.tied_embeddings).set("upper_bound", model.upper_bound);
   json.set("layer_groups", layers_json(model)).set("weights", weights_json(model));
   json.set("encoder", tower_json(model.encoder)).set("vision", tower_json(model.vision));
+  json.set("graph", graph_json(model.graph));
   Json assumptions = Json::array();
   for (const std::string& text : model.assumptions) assumptions.push(text);
   return json.set("assumptions", std::move(assumptions));

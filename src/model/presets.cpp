@@ -134,14 +134,37 @@ constexpr Key kKeys[] = {
     [](std::string_view name) { return squeezed(without_suffixes(without_organisation(name))); },
 };
 
-const Preset* find_preset(const std::vector<Preset>& all, std::string_view name) {
+// "whisper" is what is left of "whisper-base" alone, but also begins the names of its brothers: which is meant is open.
+std::vector<std::string> brothers(const std::vector<Preset>& all, std::string_view short_name) {
+  std::vector<std::string> ids;
+  for (const Preset& preset : all)
+    if (preset.facts.id.size() > short_name.size() && preset.facts.id[short_name.size()] == '-' &&
+        preset.facts.id.starts_with(short_name))
+      ids.push_back(preset.facts.id);
+  return ids;
+}
+
+bool has_plain_name(const Preset& preset, std::string_view stripped) {
+  return std::any_of(preset.names.begin(), preset.names.end(), [&](const std::string& name) {
+    return squeezed(without_organisation(name)) == squeezed(stripped);
+  });
+}
+
+// Null when there is none; bad_input when the name is too short to tell.
+Result<const Preset*> find_preset(const std::vector<Preset>& all, std::string_view name) {
   const std::string wanted = lower(trim(name));
   if (wanted.empty() || wanted.size() > 200) return nullptr;
   for (const Key key : kKeys) {
     const std::string key_of_wanted = key(wanted);
     for (const Preset& preset : all)
-      for (const std::string& candidate : preset.names)
-        if (key(candidate) == key_of_wanted) return &preset;
+      for (const std::string& candidate : preset.names) {
+        if (key(candidate) != key_of_wanted) continue;
+        const std::string_view stripped = without_suffixes(without_organisation(wanted));
+        const std::vector<std::string> ids = brothers(all, stripped);
+        if (ids.size() < 2 || has_plain_name(preset, stripped) || has_plain_name(preset, wanted)) return &preset;
+        return fail(ErrorCode::bad_input, fmt::format("\"{}\" may be any of {} presets", name, ids.size()),
+                    fmt::format("say which: {}", fmt::join(ids, ", ")));
+      }
   }
   return nullptr;
 }
@@ -166,7 +189,7 @@ std::string suggestions(const std::vector<Preset>& all, std::string_view name) {
 Result<Model> preset(std::string_view name) {
   const auto& all = presets();
   if (!all) return tl::unexpected(all.error());
-  const Preset* row = find_preset(*all, name);
+  const Preset* row = GW_TRY(find_preset(*all, name));
   if (!row)
     return fail(ErrorCode::not_found, fmt::format("there is no model preset \"{}\"", name.substr(0, 200)),
                 suggestions(*all, name));

@@ -61,6 +61,21 @@ TEST(Presets, UnknownNamesAreNotFoundAndNearOnesSuggested) {
   EXPECT_FALSE(preset(std::string(100'000, 'a')));
 }
 
+TEST(Presets, NamesTooShortToTellListTheCandidates) {
+  for (const char* name : {"whisper", "bert", "openai/whisper"}) {
+    const auto model = preset(name);
+    ASSERT_FALSE(model) << name;
+    EXPECT_EQ(model.error().code, ErrorCode::bad_input);
+    EXPECT_THAT(model.error().hint, testing::HasSubstr("-base, ")) << name;
+    EXPECT_THAT(model.error().hint, testing::HasSubstr("-large")) << name;
+  }
+  EXPECT_EQ(model_named("whisper-base").name, "whisper-base");
+  EXPECT_EQ(model_named("mixtral").name, "mixtral-8x7b");
+  EXPECT_EQ(model_named("bge-large").name, "bge-large-en-v1.5");
+  EXPECT_EQ(model_named("BAAI/bge-base-en-v1.5").name, "bge-base-en-v1.5");
+  EXPECT_EQ(model_named("bge-m3").name, "bge-m3");
+}
+
 TEST(ModelOfSize, HasThatManyParametersAndSaysWhatItAssumed) {
   for (const auto& [text, wanted] :
        {std::pair{"7B", 7e9}, {"1.1b", 1.1e9}, {"350M", 350e6}, {"70B", 70e9}, {"405B", 405e9}}) {
