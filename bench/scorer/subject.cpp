@@ -76,6 +76,16 @@ void leave_out_prediction_layers(const Row& row, model::Model& model) {
                 [](const model::Tensor& tensor) { return tensor.role == model::TensorRole::multi_token_prediction; });
 }
 
+// llama.cpp has no FP8: what it ran of such a checkpoint was a GGUF file, Q8_0 as well as any where only the cache
+// counts.
+model::Model in_type_of_engine(const Row& row, model::Model model) {
+  const auto engine = engine_of(row);
+  const bool llama = engine && (engine->engine == fit::Engine::llama_cpp || engine->engine == fit::Engine::ollama);
+  if (!llama || !lower(model.weight_format).starts_with("fp8")) return model;
+  auto converted = model::with_weight_format(model, "Q8_0");
+  return converted ? *std::move(converted) : model;
+}
+
 Result<model::Model> formatted(const Row& row, Need need, model::Model model) {
   const auto format = weight_format(row, need);
   // "fp8" is the checkpoint's own FP8, whatever its scales.
@@ -83,9 +93,9 @@ Result<model::Model> formatted(const Row& row, Need need, model::Model model) {
   const auto converted = format && !format->empty() ? model::with_weight_format(model, *format)
                          : format                   ? Result<model::Model>(model)
                                                     : Result<model::Model>(tl::unexpected(format.error()));
-  if (converted) return *converted;
   // Caches and graphs do not depend on how the weights are stored.
-  if (need < Need::weights) return model;
+  if (need < Need::weights) return in_type_of_engine(row, converted ? *converted : std::move(model));
+  if (converted) return *converted;
   return tl::unexpected(converted.error());
 }
 

@@ -133,6 +133,9 @@ Result<EngineChoice> engine_named(std::string_view text) {
   const auto at = text.find('@');
   const std::string wanted = lower(trim(text.substr(0, at)));
   const std::string version(at == std::string_view::npos ? "" : trim(text.substr(at + 1)));
+  if (at != std::string_view::npos && version_numbers(version).empty())
+    return fail(ErrorCode::bad_input, fmt::format("\"{}\" names no version of {}", text, wanted),
+                "write numbers: vllm@0.21, llama.cpp@b6500");
   const auto known = GW_TRY(aliases());
   std::vector<std::string> names;
   for (const auto& [name, engine] : known) {

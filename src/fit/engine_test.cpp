@@ -10,6 +10,10 @@ TEST(EngineNamed, TakesVersionsAndAliases) {
   EXPECT_EQ(engine_named("vllm@0.21")->version, "0.21");
   EXPECT_EQ(engine_named("llama-server")->engine, Engine::llama_cpp);
   EXPECT_EQ(engine_named("LLAMA.CPP")->engine, Engine::llama_cpp);
+  for (const char* text : {"vllm@", "vllm@abc", "vllm@."}) {
+    ASSERT_FALSE(engine_named(text)) << text;
+    EXPECT_EQ(engine_named(text).error().code, ErrorCode::bad_input);
+  }
   const auto unknown = engine_named("vlm");
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().hint, "did you mean vllm?");

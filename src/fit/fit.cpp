@@ -6,6 +6,7 @@
 
 #include "fit/engine.h"
 #include "fit/learn/calibration.h"
+#include "fit/support.h"
 
 namespace gpuwright::fit {
 namespace {
@@ -83,11 +84,14 @@ Verdict judge(const GpuEstimate& gpu) {
 
 Result<Estimate> estimate(const model::Model& model, const Job& job, const std::vector<Target>& targets) {
   GW_TRY(check(model, job, targets));
+  GW_TRY(check_support(model, job));
+  for (const Target& target : targets) GW_TRY(check_hardware(model, job, target));
   const EngineModel* engine = engine_model(job.engine);
   if (engine == nullptr)
     return fail(ErrorCode::unsupported, fmt::format("no memory model of {} exists", name_of(job.engine)));
   Estimate answer = GW_TRY(engine->estimate(model, job, targets));
   apply_corrections(answer, job);
+  for (std::string& note : GW_TRY(support_notes(model, job, targets))) answer.notes.push_back(std::move(note));
   for (GpuEstimate& gpu : answer.per_gpu) {
     if (gpu.instants.empty()) return fail(ErrorCode::internal, "an engine gave no instants");
     gpu.binding = binding_instant(gpu.instants);

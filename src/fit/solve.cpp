@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+
+#include "fit/support.h"
 
 namespace gpuwright::fit {
 namespace {
@@ -78,6 +81,15 @@ Result<Bounds> bounds_of(Quantity quantity, const model::Model& model, const Job
   return Bounds{0, static_cast<std::int64_t>(model.layers.size()) + 1};
 }
 
+// vLLM does not start when its usual share is not free; on each GPU the reserve leaves another share.
+Job with_free_share(const Job& job, const Target& target) {
+  Job changed = job;
+  if (job.engine != Engine::vllm || job.vllm.gpu_memory_utilization || target.total <= job.reserve) return changed;
+  const double share = static_cast<double>((target.free - job.reserve).count) / static_cast<double>(target.total.count);
+  if (share < 0.92) changed.vllm.gpu_memory_utilization = std::max(std::floor(100 * share) / 100, 0.01);
+  return changed;
+}
+
 bool good_enough(Verdict verdict, bool strict) {
   return strict ? verdict == Verdict::fits : verdict != Verdict::no;
 }
@@ -127,8 +139,10 @@ Result<std::vector<GpuChoice>> smallest_gpus(const model::Model& model, const Jo
   for (const catalog::Accelerator* accelerator : candidates) {
     if (choices.size() >= limit) break;
     if (accelerator->usable() <= surely_too_small) continue;
-    const std::vector<Target> targets(static_cast<std::size_t>(count), target_from(*accelerator));
-    Estimate answer = GW_TRY(estimate(model, job, targets));
+    const Target target = target_from(*accelerator);
+    if (!check_hardware(model, job, target)) continue;
+    const std::vector<Target> targets(static_cast<std::size_t>(count), target);
+    Estimate answer = GW_TRY(estimate(model, with_free_share(job, target), targets));
     if (good_enough(answer.verdict(), strict)) {
       choices.push_back({accelerator, std::move(answer)});
       continue;
