@@ -3,6 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/fit_answer.h"
+#include "cli/fit_emit.h"
 #include "cli/fit_log.h"
 #include "cli/fit_request.h"
 #include "cli/fit_table.h"
@@ -90,13 +91,25 @@ Result<int> run_fit(const Arguments& arguments, const Console& console) {
   if (wants_table(arguments)) return run_fit_table(arguments, console);
   const catalog::Catalog catalog = GW_TRY(catalog::Catalog::load());
   if (asks_to_learn(arguments)) return run_fit_log(arguments, console, catalog);
-  if (!arguments.has("MODEL")) return fail(ErrorCode::bad_input, "fit needs MODEL", "see 'gpuwright fit --help'");
+  if (!arguments.has("MODEL") && !arguments.has("--config"))
+    return fail(ErrorCode::bad_input, "fit needs MODEL", "see 'gpuwright fit --help'");
   const FitRequest request = GW_TRY(read_fit_request(arguments, catalog));
-  const FitAnswer answer = GW_TRY(answer_for(request, catalog));
-  if (console.json)
-    console.out << to_json(answer).dump() << '\n';
-  else
+  FitAnswer answer = GW_TRY(answer_for(request, catalog));
+  answer.estimate.notes.insert(answer.estimate.notes.end(), request.notes.begin(), request.notes.end());
+  const auto emission = GW_TRY(emission_of(answer, arguments));
+  const std::string folder = arguments.value("--out").value_or("");
+  if (emission && !folder.empty()) GW_TRY(write_emission(*emission, folder, arguments.has("--force")));
+  if (console.json) {
+    Json json = to_json(answer);
+    if (emission) json.set("emission", to_json(*emission));
+    console.out << json.dump() << '\n';
+  } else {
     print(answer, console);
+    if (emission) {
+      console.out << '\n';
+      print_emission(*emission, folder, console);
+    }
+  }
   return is_no(answer) ? kAnswerIsNo : kDone;
 }
 
@@ -124,7 +137,10 @@ Command fit_command() {
        "the longest context that fits"},
       {"gpuwright fit deepseek-v3 --smallest-gpu --tensor-parallel 8", "which eight GPUs would hold it"},
       {"gpuwright fit llama-3.1-8b --train lora --gpu 4090 --sequence 2048", "fine-tune adapters on one RTX 4090"},
-      {"gpuwright fit llama-2-70b --train full --gpu h100-sxmx8 --strategy auto", "the fastest full fine-tuning that fits"},
+      {"gpuwright fit llama-2-70b --train full --gpu h100-sxmx8 --strategy auto",
+       "the fastest full fine-tuning that fits"},
+      {"gpuwright fit qwen3-8b --train lora --train-engine deepspeed --zero 2 --gpu h100-sxmx2 --emit deepspeed",
+       "the files that realise it"},
       {"gpuwright fit --from-log server.log --calibrate", "what a run measured beside the prediction, and keep it"},
       {"gpuwright fit --table", "what 7B to 70B take, beside what guides say"},
       {"gpuwright fit qwen3-8b,format=fp8 bge-large,engine=transformers --gpu l40s", "two models on one GPU"},

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include "base/file.h"
+#include "cli/fit_request.h"
+#include "cli/fit_train.h"
+#include "model/config.h"
 
 namespace gpuwright::cli {
 namespace {
@@ -11,7 +14,61 @@ std::string path_in(const std::string& directory, const std::string& name) {
   return directory.empty() || directory.back() == '/' ? directory + name : directory + "/" + name;
 }
 
+// What other programs call the model: a preset by the repository that it describes.
+std::string reference_of(const FitItem& item) {
+  if (item.model.source != model::Source::preset) return item.reference;
+  for (const model::PresetFacts& facts : model::preset_facts())
+    if (facts.id == item.model.name && !facts.repositories.empty()) return facts.repositories.front();
+  return item.reference;
+}
+
 }  // namespace
+
+std::vector<Option> emit_options() {
+  Option target, out, force, config;
+  target.name = "--emit";
+  target.value = "TARGET";
+  target.help = "the files and the command that realise the answer";
+  target.choices = fit::emit_target_names();
+  out.name = "--out";
+  out.value = "FOLDER";
+  out.help = "write the files of --emit there instead of printing them";
+  force.name = "--force";
+  force.help = "replace files that are there";
+  config.name = "--config";
+  config.value = "FILE";
+  config.help =
+      "judge what this DeepSpeed, accelerate, Trainer or LLaMA-Factory file, or this file with a `vllm serve` or "
+      "`llama-server` command line, asks for";
+  config.repeated = true;
+  std::vector<Option> options = {target, out, force, config};
+  for (Option& option : options) option.group = "Configuration files";
+  return options;
+}
+
+Result<std::optional<fit::Emission>> emission_of(const FitAnswer& answer, const Arguments& arguments) {
+  const auto name = arguments.value("--emit");
+  if (!name) return std::nullopt;
+  const fit::EmitTarget target = GW_TRY(fit::emit_target_named(*name));
+  const FitRequest& request = *answer.request;
+  if (request.items.size() > 1) return fail(ErrorCode::bad_input, "--emit takes one model");
+  if (request.targets.empty()) return fail(ErrorCode::bad_input, "--emit needs GPUs", "name them with --gpu");
+  if (answer.estimate.verdict() == fit::Verdict::no)
+    return fail(ErrorCode::bad_input, "nothing is emitted: the job does not fit", "see what to change without --emit");
+  const FitItem& item = request.items.front();
+  const int gpus = static_cast<int>(request.targets.size());
+  if (fit::is_training(target) != item.training.has_value())
+    return fail(ErrorCode::bad_input, fmt::format("{} is for {}", *name, item.training ? "serving" : "training"),
+                item.training ? "leave --train out" : "say how to train: --train full|lora|qlora");
+  if (item.training) return GW_TRY(fit::emit(target, reference_of(item), training_job_of(answer), gpus));
+  return GW_TRY(fit::emit(target, reference_of(item), answer.solution ? answer.solution->job : item.job, gpus));
+}
+
+Result<std::optional<fit::ReadConfig>> config_of(const Arguments& arguments) {
+  const std::vector<std::string> paths = arguments.values("--config");
+  if (paths.empty()) return std::nullopt;
+  return GW_TRY(fit::read_config_files(paths, GW_TRY(read_training_job(arguments)), fit::Job{}));
+}
 
 Status write_emission(const fit::Emission& emission, const std::string& directory, bool force) {
   if (!is_directory(directory))

@@ -1,13 +1,23 @@
-// --emit of `fit`: an Emission shown, or written as files that never replace others unasked.
+// --emit and --config of `fit`: the answer as configuration files of other programs, and the reverse.
 #pragma once
 
 #include <string>
 
 #include "base/json.h"
 #include "cli/command.h"
+#include "cli/fit_answer.h"
 #include "fit/emit/emit.h"
+#include "fit/emit/read.h"
 
 namespace gpuwright::cli {
+
+std::vector<Option> emit_options();
+
+// What --emit asks for: nothing without it; an error when the answer is no, because nothing would realise it.
+Result<std::optional<fit::Emission>> emission_of(const FitAnswer& answer, const Arguments& arguments);
+
+// The job that the files after --config describe, over what the command line says: nothing without it.
+Result<std::optional<fit::ReadConfig>> config_of(const Arguments& arguments);
 
 // Into a folder that exists, each file whole or not at all; nothing is written when one of them is there already and
 // `force` is false.

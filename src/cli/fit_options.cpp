@@ -1,6 +1,7 @@
 // The options of `fit`, grouped by the engine they belong to.
 #include <algorithm>
 
+#include "cli/fit_emit.h"
 #include "cli/fit_log.h"
 #include "cli/fit_request.h"
 #include "cli/fit_table.h"
@@ -96,6 +97,7 @@ std::vector<Option> fit_options() {
   options[0].repeated = true;
   for (Option& table : table_options()) options.push_back(std::move(table));
   for (Option& training : training_options()) options.push_back(std::move(training));
+  for (Option& configuration : emit_options()) options.push_back(std::move(configuration));
   for (Option& learning : learn_options()) options.push_back(std::move(learning));
   for (const Alias& alias : kAliases) {
     const auto named =

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/fit_emit.h"
 #include "cli/fit_log.h"
 #include "cli/fit_table.h"
 #include "cli/fit_train.h"
@@ -163,6 +164,19 @@ Result<FitItem> read_item(const std::string& word, const Arguments& common) {
   return item;
 }
 
+// The model and job of --config; MODEL, when it is given too, is the model that the files leave unnamed.
+Result<FitItem> item_of_config(const fit::ReadConfig& config, const Arguments& arguments, FitRequest& request) {
+  const std::string reference = arguments.value("MODEL").value_or(config.model);
+  if (reference.empty())
+    return fail(ErrorCode::bad_input, "the configuration names no model", "name it: gpuwright fit MODEL --config FILE");
+  FitItem item{reference, GW_TRY(model::load(reference, {})), {}, config.training};
+  const auto format = arguments.value("--format").value_or(config.weight_format);
+  if (!format.empty()) item.model = GW_TRY(in_format(item.model, format, arguments));
+  if (config.serving) item.job = *config.serving;
+  for (const fit::ConfigNote& note : config.notes) request.notes.push_back(note.sentence());
+  return item;
+}
+
 std::optional<fit::Quantity> quantity_named(const std::optional<std::string>& name) {
   if (name == "context") return fit::Quantity::context;
   if (name == "batch") return fit::Quantity::batch;
@@ -178,7 +192,9 @@ Status settle_parallelism(FitRequest& request, const Arguments& arguments) {
     if (item.training) continue;
     fit::Job& job = item.job;
     const bool by_tensor = job.engine == fit::Engine::vllm || job.engine == fit::Engine::sglang;
-    if (by_tensor && !told && request.targets.size() > 1)
+    const std::size_t asked =
+        static_cast<std::size_t>(job.tensor_parallel) * static_cast<std::size_t>(job.pipeline_parallel);
+    if (by_tensor && !told && asked == 1 && request.targets.size() > 1)
       job.tensor_parallel = static_cast<int>(request.targets.size());
     const std::size_t wanted =
         static_cast<std::size_t>(job.tensor_parallel) * static_cast<std::size_t>(job.pipeline_parallel);
@@ -240,7 +256,11 @@ Result<FitRequest> read_fit_request(const Arguments& arguments, const catalog::C
     for (fit::Target& target : GW_TRY(targets_named(name, catalog))) request.targets.push_back(std::move(target));
   if (arguments.has("--measure"))
     for (fit::Target& target : GW_TRY(targets_here(catalog))) request.targets.push_back(std::move(target));
-  for (const std::string& word : arguments.values("MODEL")) request.items.push_back(GW_TRY(read_item(word, arguments)));
+  if (const auto config = GW_TRY(config_of(arguments)))
+    request.items.push_back(GW_TRY(item_of_config(*config, arguments, request)));
+  else
+    for (const std::string& word : arguments.values("MODEL"))
+      request.items.push_back(GW_TRY(read_item(word, arguments)));
   request.maximise = quantity_named(arguments.value("--max"));
   request.strict = arguments.has("--strict");
   request.explain = arguments.has("--explain");

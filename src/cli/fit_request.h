@@ -32,6 +32,7 @@ struct FitRequest {
   bool smallest_gpu = false;
   bool strict = false;
   bool explain = false;
+  std::vector<std::string> notes;  // keys of --config that were not used
 };
 
 // The options of `fit`, grouped by the engine they belong to.
