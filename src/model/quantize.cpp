@@ -230,6 +230,13 @@ Result<Model> with_weight_format(const Model& model, std::string_view format) {
                 fmt::format("{} is stored as {}, which is not converted to another format", model.name,
                             model.weight_format.empty() ? traits(fixed->dtype).name : model.weight_format),
                 "name the original model in BF16 or F16");
+  const bool has_experts = std::any_of(model.layers.begin(), model.layers.end(),
+                                       [](const Layer& layer) { return layer.feed_forward.experts > 0; });
+  if (type == FileType::mxfp4_moe && !has_experts)
+    return fail(ErrorCode::unsupported,
+                fmt::format("{} has no experts: llama.cpp's MXFP4_MOE keeps only experts in MXFP4, all else in Q8_0",
+                            model.name),
+                "use Q8_0, or Q4_K_M for 4 bits");
   Model converted = GW_TRY(type ? with_file_type(model, *type, version) : with_scheme(model, *scheme));
   converted.weight_format = type.has_value() ? std::string(name_of(*type)) : lower(name);
   converted.tensors_are_exact = false;

@@ -179,6 +179,13 @@ TEST(Quantize, LinearLayersOfCheckpointFormats) {
   }
 }
 
+// llama-quant.cpp, LLAMA_FTYPE_MOSTLY_MXFP4_MOE: tensors that are no experts become Q8_0.
+TEST(Quantize, RefusesMxfp4WithoutExperts) {
+  const auto dense = with_weight_format(preset("llama-3.1-8b").value(), "MXFP4");
+  ASSERT_FALSE(dense);
+  EXPECT_EQ(dense.error().code, ErrorCode::unsupported);
+}
+
 // gpt-oss in MXFP4: experts in MXFP4, all else Q8_0. A public memory breakdown of the 20B file shows 6,095 MiB on the
 // device and 5,440 MiB on the host, in whole MiB; llama-bench prints 59.02 GiB for the 120B file
 // (ggml-org/llama.cpp discussion #15396).
