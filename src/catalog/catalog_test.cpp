@@ -85,8 +85,8 @@ TEST(Find, LaptopsAreChipsOfTheirOwn) {
   EXPECT_EQ(found("4070 mobile"), "rtx-4070-laptop-8gb");
   EXPECT_EQ(found("NVIDIA GeForce RTX 3080 Laptop GPU"), "rtx-3080-laptop-16gb");
   EXPECT_EQ(found("4090"), "rtx-4090-24gb");
-  EXPECT_THAT(found("rtx 2080 laptop"),
-              testing::AllOf(HasSubstr("is not in the catalogue"), HasSubstr("the desktop GeForce RTX 2080 (8.00 GiB")));
+  EXPECT_THAT(found("rtx 2080 laptop"), testing::AllOf(HasSubstr("is not in the catalogue"),
+                                                       HasSubstr("the desktop GeForce RTX 2080 (8.00 GiB")));
 }
 
 TEST(Find, OlderAndSmallerCards) {

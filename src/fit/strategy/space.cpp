@@ -120,7 +120,7 @@ std::optional<TrainingJob> job_at(const TrainingJob& base, TrainingMethod method
   job.data_parallel = gpus / split;
   if (global_batch % (job.data_parallel * micro_batch) != 0) return std::nullopt;
   const bool frozen = method != TrainingMethod::full;
-  if (frozen && numerics == Numerics::pure) return std::nullopt;  // a frozen base is 16-bit anyway
+  if (frozen && numerics == Numerics::pure) return std::nullopt;   // a frozen base is 16-bit anyway
   if (frozen && optimizer != base.optimizer) return std::nullopt;  // adapters' states are not what is short
   if (method == TrainingMethod::qlora && (layout.tensor_parallel > 1 || layout.pipeline_parallel > 1))
     return std::nullopt;  // bitsandbytes' matrices cannot be split

@@ -15,7 +15,7 @@ namespace gpuwright::fit::training {
 enum class Reads : std::uint8_t { attention_input, attention_output, feed_forward_input, feed_forward_output };
 
 struct Module {
-  std::string name;  // "q_proj"
+  std::string name;         // "q_proj"
   std::int32_t layer = -1;  // -1: embedding or head, which only an explicit target names
   double in = 0, out = 0;
   double copies = 1;  // experts
