@@ -343,6 +343,14 @@ void note_budget(Estimate& answer, const Job& job, const VllmCache& cache) {
         fmt::format("The cache needs {}, its budget is {}.", to_string(needed), to_string(*job.vllm.kv_budget)));
 }
 
+// Ranks of one pipeline stage on equal GPUs carry the same.
+bool repeats_the_last(const Job& job, const std::vector<Target>& targets, std::size_t index) {
+  const auto ranks = static_cast<std::size_t>(std::max(job.tensor_parallel, 1));
+  if (index == 0 || index / ranks != (index - 1) / ranks) return false;
+  const Target &target = targets[index], &last = targets[index - 1];
+  return target.name == last.name && target.total == last.total && target.free == last.free;
+}
+
 Result<Estimate> VllmEngine::estimate(const Model& model, const Job& job, const std::vector<Target>& targets) const {
   GW_TRY(check(model, job));
   GW_TRY(check_trained_context(model, job, "VLLM_ALLOW_LONG_MAX_MODEL_LEN=1"));
@@ -355,6 +363,11 @@ Result<Estimate> VllmEngine::estimate(const Model& model, const Job& job, const 
                 fmt::format("add --tensor-parallel {}", targets.size()));
   Estimate answer;
   for (std::size_t i = 0; i < targets.size(); ++i) {
+    if (repeats_the_last(job, targets, i)) {
+      answer.per_gpu.push_back(answer.per_gpu.back());
+      answer.per_gpu.back().rank = static_cast<int>(i);
+      continue;
+    }
     const Settings settings = GW_TRY(settings_of(model, job, targets[i]));
     Rank rank(model, job, targets[i], settings, i);
     answer.per_gpu.push_back(GW_TRY(rank.build()));
