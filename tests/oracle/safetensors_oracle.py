@@ -3,8 +3,9 @@
 
     safetensors_oracle.py SAFETENSORS_DUMP [FILE...]
 
-Both must find the same tensors; both must refuse the same files, but for dtypes that are not known. Files are made with safetensors' own writer and, for
-dtypes that NumPy lacks, by hand. Damage is random with a fixed seed.
+Both must find the same tensors; both must refuse the same files, but for dtypes that are not known. Files are made with
+safetensors' own writer and, for dtypes that NumPy lacks, by hand; those that the packages of models.txt carry are read
+too, once they are in build/models. Damage is random with a fixed seed.
 """
 import json
 import pathlib
@@ -22,6 +23,7 @@ BITS = {"BOOL": 8, "U8": 8, "I8": 8, "F8_E5M2": 8, "F8_E4M3": 8, "F8_E8M0": 8, "
         "I16": 16, "U16": 16, "F16": 16, "BF16": 16, "I32": 32, "U32": 32, "F32": 32, "C64": 64, "F64": 64, "I64": 64,
         "U64": 64}
 DAMAGED = 1000
+MODELS = pathlib.Path(__file__).resolve().parents[2] / "build/models"
 
 
 def theirs(path):
@@ -117,7 +119,8 @@ def check(path, found, want):
 def main(program, files):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        sound = [written_by_numpy(folder), written_by_hand(folder), *map(pathlib.Path, files)]
+        real = sorted(MODELS.rglob("*.safetensors"))
+        sound = [written_by_numpy(folder), written_by_hand(folder), *real, *map(pathlib.Path, files)]
         broken = list(damaged(folder))
         found = ours(program, sound + broken)
         for path in sound:
