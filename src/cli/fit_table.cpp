@@ -80,7 +80,7 @@ Json quantization_json(const fit::QuantizationTable& table) {
   json.set("schema", "gpuwright.fit_table/1").set("table", "quantization").set("model", table.model);
   for (const auto& row : table.rows) {
     Json each, measurements = Json::array();
-    for (const fit::Measurement& measured : row.measurements) {
+    for (const fit::CitedMeasurement& measured : row.measurements) {
       Json one;
       one.set("of", measured.of).set("metric", measured.metric).set("model", measured.model);
       one.set("baseline", measured.baseline).set("value", measured.value).set("unit", measured.unit);
@@ -97,7 +97,7 @@ Json quantization_json(const fit::QuantizationTable& table) {
 // Sources are told once each, below the table, and named there by number.
 class Sources {
  public:
-  std::string note(const fit::Measurement& measured) {
+  std::string note(const fit::CitedMeasurement& measured) {
     const std::string text = fmt::format("{}, {}{}{}: {}", measured.metric, measured.model,
                                          measured.conditions.empty() ? "" : ", ", measured.conditions, measured.source);
     for (std::size_t i = 0; i < texts_.size(); ++i)
@@ -111,7 +111,7 @@ class Sources {
   std::vector<std::string> texts_;
 };
 
-std::string cell(const fit::Measurement* measured, Sources& sources) {
+std::string cell(const fit::CitedMeasurement* measured, Sources& sources) {
   if (measured == nullptr) return "";
   const std::string mark = sources.note(*measured);
   if (measured->of == "quality")

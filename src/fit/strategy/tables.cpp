@@ -127,9 +127,9 @@ Result<ClassicTable> classic_table() {
 
 // ---------------------------------------------------------------- quantisation
 
-const Measurement* QuantizationTable::Row::first(std::string_view of) const {
+const CitedMeasurement* QuantizationTable::Row::first(std::string_view of) const {
   const auto found = std::find_if(measurements.begin(), measurements.end(),
-                                  [&](const Measurement& measurement) { return measurement.of == of; });
+                                  [&](const CitedMeasurement& measurement) { return measurement.of == of; });
   return found == measurements.end() ? nullptr : &*found;
 }
 
@@ -147,15 +147,15 @@ Result<QuantizationTable> quantization_table(const model::Model& model) {
     for (const toml::table* each : rows_of(file, "measurement")) {
       if (text_of(*each, "format") != row.format) continue;
       const auto baseline = (*each)["baseline"].value<double>(), value = (*each)["value"].value<double>();
-      Measurement measurement{text_of(*each, "of"),
-                              text_of(*each, "metric"),
-                              text_of(*each, "model"),
-                              baseline.value_or(0),
-                              value.value_or(0),
-                              text_of(*each, "unit"),
-                              text_of(*each, "better") == "lower",
-                              text_of(*each, "conditions"),
-                              text_of(*each, "source")};
+      CitedMeasurement measurement{text_of(*each, "of"),
+                                   text_of(*each, "metric"),
+                                   text_of(*each, "model"),
+                                   baseline.value_or(0),
+                                   value.value_or(0),
+                                   text_of(*each, "unit"),
+                                   text_of(*each, "better") == "lower",
+                                   text_of(*each, "conditions"),
+                                   text_of(*each, "source")};
       if (!baseline || !value || *baseline <= 0 || measurement.source.empty())
         return fail(ErrorCode::internal, "data/quantization.toml: a measurement needs baseline, value and source");
       row.measurements.push_back(std::move(measurement));

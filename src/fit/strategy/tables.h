@@ -35,7 +35,7 @@ struct ClassicTable {
 };
 Result<ClassicTable> classic_table();
 
-struct Measurement {
+struct CitedMeasurement {
   std::string of;      // quality, decode, prefill
   std::string metric;  // "perplexity of wikitext-2"
   std::string model;
@@ -52,10 +52,10 @@ struct QuantizationTable {
     std::string format;  // "Q4_K_M"
     Bytes size;          // of the asked model in this format
     double bits_per_weight = 0;
-    std::vector<Measurement> measurements;  // of others, on their models
+    std::vector<CitedMeasurement> measurements;  // of others, on their models
 
     // The first of its kind; nullptr where nothing is known.
-    const Measurement* first(std::string_view of) const;
+    const CitedMeasurement* first(std::string_view of) const;
   };
   std::string model;
   std::vector<Row> rows;

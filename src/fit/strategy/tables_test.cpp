@@ -78,7 +78,7 @@ TEST(QuantizationTable, IsEmptyWhereNothingIsSourced) {
   int empty = 0;
   for (const auto& row : table->rows) {
     empty += row.measurements.empty();
-    for (const Measurement& measured : row.measurements) {
+    for (const CitedMeasurement& measured : row.measurements) {
       EXPECT_FALSE(measured.source.empty());
       EXPECT_THAT(measured.of, ::testing::AnyOf("quality", "decode", "prefill"));
     }
