@@ -163,9 +163,12 @@ Result<std::vector<Module>> adapted_modules(const model::Model& model, const Tra
     for (const Module& module : all)
       if (std::find(names.begin(), names.end(), module.name) == names.end()) names.push_back(module.name);
     const auto nearest = nearest_name(target, names);
-    return fail(
-        ErrorCode::bad_input, fmt::format("no linear of {} is called \"{}\"", model.name, printable(target)),
-        nearest ? fmt::format("did you mean {}?", *nearest) : fmt::format("linears: {}", fmt::join(names, ", ")));
+    return fail(ErrorCode::bad_input, fmt::format("no linear of {} is called \"{}\"", model.name, printable(target)),
+                job.lora.targets.empty()
+                    ? fmt::format("the engine's default does not suit it: write --targets all-linear, or some of {}",
+                                  fmt::join(names, ", "))
+                : nearest ? fmt::format("did you mean {}?", *nearest)
+                          : fmt::format("linears: {}", fmt::join(names, ", ")));
   }
   return chosen;
 }
