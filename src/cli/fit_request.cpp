@@ -209,6 +209,15 @@ Status settle_parallelism(FitRequest& request, const Arguments& arguments) {
   return {};
 }
 
+Status check_reserve(const FitRequest& request, const Arguments& arguments) {
+  const Bytes reserve = GW_TRY(size_of(arguments, "--reserve")).value_or(Bytes{});
+  for (const fit::Target& target : request.targets)
+    if (reserve > Bytes{} && reserve >= target.free)
+      return fail(ErrorCode::bad_input, fmt::format("--reserve {} leaves nothing of the {} that {} has free",
+                                                    to_string(reserve), to_string(target.free), target.name));
+  return {};
+}
+
 // An option that only other engines have would change nothing, and the answer would mislead.
 Status refuse_foreign_options(const FitRequest& request, const Arguments& arguments) {
   const auto used = [&](std::initializer_list<fit::Engine> engines) {
@@ -267,6 +276,7 @@ Result<FitRequest> read_fit_request(const Arguments& arguments, const catalog::C
   request.smallest_gpu = arguments.has("--smallest-gpu") || request.targets.empty();
   if (request.items.size() > 1 && request.targets.empty())
     return fail(ErrorCode::bad_input, "several models need a GPU to share", "name one with --gpu");
+  GW_TRY(check_reserve(request, arguments));
   GW_TRY(settle_parallelism(request, arguments));
   GW_TRY(refuse_foreign_options(request, arguments));
   GW_TRY(finish_training(request, arguments));
