@@ -10,8 +10,9 @@ declare -A may_include=(
   [catalog]="base"
   [model]="base"
   [fit]="base catalog model"
-  [device]="base"
-  [cli]="base catalog model fit device"
+  [sim]="base catalog"
+  [device]="base catalog sim"
+  [cli]="base catalog model sim fit device"
   [main]="base cli" # src/gpuwright.cpp
 )
 
