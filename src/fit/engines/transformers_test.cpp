@@ -95,8 +95,8 @@ TEST(Transformers, SmallQwen25) {
   expect_peak(awq(one), generate(6144, 2048, "4.46.0"), 1, 1.63, 0.01);
 }
 
-// Qwen2 documentation, speed benchmark, transformers 4.38.2: every position's logits, tuple caches and rotary tables in
-// each block. GiB.
+// Qwen2 documentation v2.0 (qwen.readthedocs.io, benchmark/speed_benchmark.rst), Qwen2-7B-Instruct in BF16 with
+// transformers 4.38.2: every position's logits, tuple caches and rotary tables in each block. GiB.
 TEST(Transformers, Qwen2BeforeLastTokenLogits) {
   auto shape = testing::qwen25_7b();
   shape.name = "Qwen2-7B";

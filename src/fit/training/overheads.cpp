@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "fit/engines/torch_common.h"
 #include "fit/training/constants.h"
 
@@ -57,10 +59,11 @@ Result<Component> allocator_slack(const TrainingJob& job, const Instant& instant
     const Constant lengths = GW_TRY(constant(
         recomputes ? "varying_lengths_bytes_per_token" : "varying_lengths_share_of_logits", name_of(job.engine)));
     const double logits = static_cast<double>(instant.total_of(ComponentKind::logits).expected.count);
-    const double unit = recomputes ? tokens : logits;
-    low += lengths.low * unit;
-    expected += lengths.expected * unit;
-    high += lengths.high * unit;
+    const double unit = recomputes ? tokens : logits, more = lengths.expected * unit;
+    // Two causes that do not know each other: their doubts add as squares.
+    low = expected + more - std::hypot(expected - low, more - lengths.low * unit);
+    high = expected + more + std::hypot(high - expected, lengths.high * unit - more);
+    expected += more;
     formula += recomputes
                    ? fmt::format(" + {:.2g} B x {:.0f} tokens of samples whose lengths vary", lengths.expected, tokens)
                    : fmt::format(" + {:.2f} x logits, as lengths vary under the cap", lengths.expected);

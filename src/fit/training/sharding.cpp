@@ -73,7 +73,9 @@ Result<BufferBytes> fsdp_units(const TrainingJob& job, const Units& units, bool 
   // FSDP2 recipes wrap embeddings and head on their own, so that only one of them is gathered at a time.
   const double root = job.engine == TrainingEngine::torchtune ? units.root / 2 : units.root;
   const double expected = gathered * units.largest_layer + root + gradient;
-  return BufferBytes{fewest_gathered * units.largest_layer + 0.85 * root, expected,
+  // When a layer's backward ends, all its weights and all its gradients are there at once.
+  const double sure_gradient = job.method == TrainingMethod::full ? gradient : 0;
+  return BufferBytes{fewest_gathered * units.largest_layer + 0.85 * root + sure_gradient, expected,
                      most_gathered * units.largest_layer + root + 1.2 * gradient,
                      fmt::format("{:.0f} gathered layers x {:.0f} B + {:.0f} B of embeddings and head{}", gathered,
                                  units.largest_layer, root, backward && gradient > 0 ? " + one layer's gradient" : ""),
