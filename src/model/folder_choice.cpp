@@ -156,7 +156,7 @@ Status refuse_what_is_no_model(const std::vector<std::string>& names, std::strin
 }  // namespace
 
 bool stays_inside(std::string_view name) {
-  if (name.empty() || name.front() == '/' || name.size() > 1024 || name.find('\0') != std::string_view::npos)
+  if (name.empty() || name.size() > 1024 || name.find_first_of(std::string_view("\\\0", 2)) != std::string_view::npos)
     return false;
   const std::vector<std::string_view> parts = split(name, '/');
   return std::none_of(parts.begin(), parts.end(),

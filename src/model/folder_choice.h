@@ -29,7 +29,7 @@ struct WeightsChoice {
 Result<WeightsChoice> choose_weights(const std::vector<std::string>& names, std::string_view variant,
                                      std::string_view folder);
 
-// Relative, and never out of the folder: no "..", no absolute path, no NUL.
+// Relative, and never out of the folder: no "." or ".." or empty part, no backslash, no NUL.
 bool stays_inside(std::string_view name);
 
 }  // namespace gpuwright::model

@@ -107,8 +107,8 @@ TEST(Folder, SaysWhereAnIndexAndItsShardsDisagree) {
               AllOf(HasSubstr("model.layers.0.self_attn.q_proj.weight"), HasSubstr("says nothing of it")));
   EXPECT_THAT(with_index(index_of({{"a.safetensors", joined({one, layer(1)})}}, 1)),
               AllOf(HasSubstr("model.layers.1.self_attn.q_proj.weight"), HasSubstr("no such tensor")));
-  for (const char* name :
-       {"../a.safetensors", "/etc/a.safetensors", "a/../../b.safetensors", "a.bin", "", "model.safetensors.index.json"})
+  for (const char* name : {"../a.safetensors", "/etc/a.safetensors", "a/../../b.safetensors", "a.bin", "",
+                           "://a.safetensors", "./a.safetensors", "model.safetensors.index.json"})
     EXPECT_THAT(with_index(index_of({{name, edges()}}, 1)), HasSubstr("not a .safetensors file of this folder"))
         << name;
   EXPECT_THAT(with_index(R"({"weight_map":{"a":"a.safetensors","a":"a.safetensors"}})"), HasSubstr("\"a\" twice"));

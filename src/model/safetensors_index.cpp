@@ -11,6 +11,7 @@
 #include <map>
 #include <thread>
 
+#include "model/folder_choice.h"
 #include "model/name_table.h"
 #include "model/safetensors_header.h"
 
@@ -48,9 +49,7 @@ struct Index {
 };
 
 bool is_plain_shard_name(std::string_view file) {
-  const bool inside = !file.empty() && file.front() != '/' && file.find("..") == std::string_view::npos &&
-                      file.find('\\') == std::string_view::npos && file.find('\0') == std::string_view::npos;
-  return inside && file.size() <= 512 && file.ends_with(".safetensors");
+  return file.size() <= 512 && file.ends_with(".safetensors") && stays_inside(file);
 }
 
 // Gives each shard a number. The map is sorted by tensor, so the shard is mostly that of the tensor before.

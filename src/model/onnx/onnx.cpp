@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "model/folder_choice.h"
 #include "model/onnx/proto.h"
 #include "model/weights_file.h"
 
@@ -21,15 +22,6 @@ std::string file_stem(const std::string& path) {
   return dot == std::string::npos || dot == 0 ? name : name.substr(0, dot);
 }
 
-// A file name that stays inside the folder: relative, without "..", and nothing a file system reads differently.
-bool stays_inside(std::string_view location) {
-  if (location.empty() || location.front() == '/' || location.find('\\') != std::string_view::npos ||
-      location.find('\0') != std::string_view::npos)
-    return false;
-  const auto parts = split(location, '/');
-  return std::none_of(parts.begin(), parts.end(), [](std::string_view part) { return part == ".." || part.empty(); });
-}
-
 class ExternalFiles {
  public:
   ExternalFiles(const ByteSource& graph, const ModelFiles* folder, const LoadOptions& options)
@@ -37,7 +29,8 @@ class ExternalFiles {
 
   // Of the tensor's data; an error when the file is absent, too short, or not in the folder.
   Result<Bytes> bytes_of(const Initializer& tensor) {
-    if (!stays_inside(tensor.location))
+    const std::string_view location = tensor.location;
+    if (!stays_inside(location.starts_with("./") ? location.substr(2) : location))
       return refuse(ErrorCode::bad_input,
                     fmt::format("tensor \"{}\" names \"{}\", which is not a file in the model's folder", tensor.name,
                                 tensor.location));
