@@ -88,6 +88,8 @@ void for_each_reading_of_gpu(AnyGpu& gpu, Visit&& visit) {
   visit("compute_mode", gpu.compute_mode);
   visit("recovery_action", gpu.recovery_action);
   visit("last_xid", gpu.last_xid);
+  visit("vram_total_bytes", gpu.vram_total);
+  visit("vram_used_bytes", gpu.vram_used);
 }
 
 template <class AnyProcess, class Visit>

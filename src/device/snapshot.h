@@ -100,10 +100,12 @@ struct Gpu {
 
   // Of a device with memory of its own: total = reserved + used + free. used leaves out what the driver keeps.
   // Of unified memory: total is the machine's RAM, used is what processes hold through the GPU, host_used is what the
-  // rest of the machine holds, and free is what an allocation could still get.
+  // rest of the machine holds, and free is what an allocation could still get. Of AMD's APUs total is what the GPU can
+  // reach: the part of RAM that the firmware took away for it (vram) and what it may map of the rest (gtt).
   Reading<Bytes> memory_total, memory_used, memory_reserved, memory_free, host_used;
   Reading<Bytes> bar1_total, bar1_used;
-  Reading<Bytes> gtt_total, gtt_used;  // AMD: system memory that the GPU maps
+  Reading<Bytes> gtt_total, gtt_used;    // AMD: system memory that the GPU maps
+  Reading<Bytes> vram_total, vram_used;  // AMD APU: RAM that the firmware set apart for the GPU
 
   Reading<Ratio> utilization, memory_utilization, encoder_utilization, decoder_utilization, jpeg_utilization,
       ofa_utilization;
@@ -159,6 +161,7 @@ struct Process {
   Reading<UnixTime> started;
   Reading<Ratio> cpu;  // of one core; needs two samples
   Reading<Bytes> host_memory;
+  // Empty where it is known that the process is in none. slurm_job as sacct writes it: "4711.0".
   Reading<std::string> container, container_runtime, pod, pod_uid, kubernetes_namespace, slurm_job, systemd_unit;
   bool operator==(const Process&) const = default;
 };
