@@ -64,10 +64,27 @@ Result<std::optional<fit::Emission>> emission_of(const FitAnswer& answer, const 
   return GW_TRY(fit::emit(target, reference_of(item), answer.solution ? answer.solution->job : item.job, gpus));
 }
 
-Result<std::optional<fit::ReadConfig>> config_of(const Arguments& arguments) {
+Result<std::optional<fit::ReadConfig>> config_of(const Arguments& arguments, std::size_t gpus) {
   const std::vector<std::string> paths = arguments.values("--config");
   if (paths.empty()) return std::nullopt;
-  return GW_TRY(fit::read_config_files(paths, GW_TRY(read_training_job(arguments)), fit::Job{}));
+  const fit::TrainingJob said = GW_TRY(read_training_job(arguments));
+  fit::SaidBeside beside;
+  if (arguments.has("--batch")) beside.micro_batch = said.micro_batch;
+  if (arguments.has("--accumulate")) beside.accumulation = said.gradient_accumulation;
+  beside.precision = arguments.has("--precision");
+  const std::int64_t split = gpus_wanted(said) / said.data_parallel;
+  if (arguments.has("--data-parallel"))
+    beside.gpus = said.data_parallel;
+  else if (gpus > 0 && static_cast<std::int64_t>(gpus) % split == 0)
+    beside.gpus = static_cast<std::int64_t>(gpus) / split;
+  fit::ReadConfig config = GW_TRY(fit::read_config_files(paths, said, fit::Job{}, beside));
+  if (config.serving && wants_training(arguments))
+    return fail(ErrorCode::bad_input,
+                fmt::format("{} is a command line of {}, which does not train", paths.front(),
+                            fit::name_of(config.formats.front())),
+                "leave --train out");
+  if (config.training) config.training = GW_TRY(lay_over(arguments, std::move(*config.training)));
+  return config;
 }
 
 Status write_emission(const fit::Emission& emission, const std::string& directory, bool force) {

@@ -16,8 +16,9 @@ std::vector<Option> emit_options();
 // What --emit asks for: nothing without it; an error when the answer is no, because nothing would realise it.
 Result<std::optional<fit::Emission>> emission_of(const FitAnswer& answer, const Arguments& arguments);
 
-// The job that the files after --config describe, over what the command line says: nothing without it.
-Result<std::optional<fit::ReadConfig>> config_of(const Arguments& arguments);
+// The job that the files after --config describe: nothing without it. What the words say goes before what the files
+// say, and `gpus` is the number of those named (0: none).
+Result<std::optional<fit::ReadConfig>> config_of(const Arguments& arguments, std::size_t gpus);
 
 // Into a folder that exists, each file whole or not at all; nothing is written when one of them is there already and
 // `force` is false.

@@ -58,60 +58,80 @@ Result<std::vector<double>> shares(const Arguments& arguments, std::string_view 
   return values;
 }
 
-Result<fit::LlamaCppOptions> llama_options(const Arguments& arguments) {
-  fit::LlamaCppOptions options;
-  if (arguments.value("--gpu-layers") != "all")
-    options.gpu_layers = GW_TRY(arguments.integer("--gpu-layers", 0, 100000));
-  options.tensor_split = GW_TRY(shares(arguments, "--tensor-split"));
-  options.split_by_rows = arguments.value("--split-mode") == "row";
-  options.ubatch = GW_TRY(arguments.integer("--ubatch", 1, 1 << 20));
-  options.flash_attention = GW_TRY(on_or_off(arguments, "--flash-attn"));
-  options.unified_kv = arguments.has("--kv-unified");
-  options.swa_full = arguments.has("--swa-full");
-  options.kv_on_host = arguments.has("--no-kv-offload");
-  options.cpu_moe_layers = GW_TRY(arguments.integer("--n-cpu-moe", 0, 100000)).value_or(0);
+template <class T, class U>
+void lay(std::optional<T> said, U& over) {
+  if (said) over = static_cast<U>(*said);
+}
+
+template <class T>
+void lay(std::optional<T> said, std::optional<T>& over) {
+  if (said) over = std::move(said);
+}
+
+Status lay_llama_options(const Arguments& arguments, fit::LlamaCppOptions& options) {
+  if (arguments.value("--gpu-layers") == "all")
+    options.gpu_layers.reset();
+  else
+    lay(GW_TRY(arguments.integer("--gpu-layers", 0, 100000)), options.gpu_layers);
+  if (arguments.has("--tensor-split")) options.tensor_split = GW_TRY(shares(arguments, "--tensor-split"));
+  if (const auto mode = arguments.value("--split-mode")) options.split_by_rows = mode == "row";
+  lay(GW_TRY(arguments.integer("--ubatch", 1, 1 << 20)), options.ubatch);
+  if (arguments.has("--flash-attn")) options.flash_attention = GW_TRY(on_or_off(arguments, "--flash-attn"));
+  options.unified_kv = options.unified_kv || arguments.has("--kv-unified");
+  options.swa_full = options.swa_full || arguments.has("--swa-full");
+  options.kv_on_host = options.kv_on_host || arguments.has("--no-kv-offload");
+  lay(GW_TRY(arguments.integer("--n-cpu-moe", 0, 100000)), options.cpu_moe_layers);
   if (const auto mode = GW_TRY(arguments.integer("--mla", 0, 3))) options.mla_mode = static_cast<int>(*mode);
   if (const auto projector = arguments.value("--mmproj"))
     options.projector = Bytes{GW_TRY(open_file(*projector))->size()};
-  return options;
+  return {};
 }
 
-Result<fit::VllmOptions> vllm_options(const Arguments& arguments) {
-  fit::VllmOptions options;
-  options.gpu_memory_utilization = GW_TRY(arguments.number("--gpu-memory-utilization", 0.01, 1.0));
-  options.max_batched_tokens = GW_TRY(arguments.integer("--max-num-batched-tokens", 1, 1 << 24));
-  options.max_sequences = GW_TRY(arguments.integer("--max-num-seqs", 1, 1 << 20));
-  options.block_size = GW_TRY(arguments.integer("--block-size", 1, 1 << 16));
+Status lay_vllm_options(const Arguments& arguments, fit::VllmOptions& options) {
+  lay(GW_TRY(arguments.number("--gpu-memory-utilization", 0.01, 1.0)), options.gpu_memory_utilization);
+  lay(GW_TRY(arguments.integer("--max-num-batched-tokens", 1, 1 << 24)), options.max_batched_tokens);
+  lay(GW_TRY(arguments.integer("--max-num-seqs", 1, 1 << 20)), options.max_sequences);
+  lay(GW_TRY(arguments.integer("--block-size", 1, 1 << 16)), options.block_size);
   if (arguments.has("--enforce-eager")) options.enforce_eager = true;
-  options.kv_budget = GW_TRY(size_of(arguments, "--kv-budget"));
-  return options;
+  lay(GW_TRY(size_of(arguments, "--kv-budget")), options.kv_budget);
+  return {};
 }
 
+Status lay_cache_types(const Arguments& arguments, fit::Job& job) {
+  const auto both = GW_TRY(cache_type(arguments, "--kv-type"));
+  const auto keys = GW_TRY(cache_type(arguments, "--key-type")), values = GW_TRY(cache_type(arguments, "--value-type"));
+  lay(keys ? keys : both, job.key_type);
+  lay(values ? values : both, job.value_type);
+  return {};
+}
+
+// The job with what the words say in place of what it says.
+Result<fit::Job> lay_over(const Arguments& arguments, fit::Job job) {
+  if (const auto engine = arguments.value("--engine")) {
+    const fit::EngineChoice choice = GW_TRY(fit::engine_named(*engine));
+    job.engine = choice.engine;
+    job.engine_version = choice.version;
+  }
+  lay(GW_TRY(arguments.integer("--context", 1, kMostTokens)), job.context_tokens);
+  lay(GW_TRY(arguments.integer("--prompt", 1, kMostTokens)), job.prompt_tokens);
+  lay(GW_TRY(arguments.integer("--new", 1, kMostTokens)), job.new_tokens);
+  lay(GW_TRY(arguments.integer("--batch", 1, 1 << 20)), job.sequences);
+  GW_TRY(lay_cache_types(arguments, job));
+  lay(GW_TRY(arguments.integer("--tensor-parallel", 1, kMostGpus)), job.tensor_parallel);
+  lay(GW_TRY(arguments.integer("--pipeline-parallel", 1, kMostGpus)), job.pipeline_parallel);
+  lay(GW_TRY(size_of(arguments, "--reserve")), job.reserve);
+  GW_TRY(lay_llama_options(arguments, job.llama));
+  GW_TRY(lay_vllm_options(arguments, job.vllm));
+  lay(arguments.value("--attention"), job.transformers.attention);
+  if (arguments.has("--all-logits")) job.transformers.last_token_logits = false;
+  return job;
+}
+
+// The engine that people run such files with: GGUF is llama.cpp's format, the rest is served by vLLM.
 Result<fit::Job> read_job(const Arguments& arguments, const model::Model& model) {
   fit::Job job;
-  // The engine that people run such files with: GGUF is llama.cpp's format, the rest is served by vLLM.
-  const std::string engine =
-      arguments.value("--engine").value_or(model.source == model::Source::gguf ? "llama.cpp" : "vllm");
-  const fit::EngineChoice choice = GW_TRY(fit::engine_named(engine));
-  job.engine = choice.engine;
-  job.engine_version = choice.version;
-  job.context_tokens = GW_TRY(arguments.integer("--context", 1, kMostTokens));
-  job.prompt_tokens = GW_TRY(arguments.integer("--prompt", 1, kMostTokens));
-  job.new_tokens = GW_TRY(arguments.integer("--new", 1, kMostTokens));
-  job.sequences = GW_TRY(arguments.integer("--batch", 1, 1 << 20)).value_or(1);
-  const auto both = GW_TRY(cache_type(arguments, "--kv-type"));
-  job.key_type = GW_TRY(cache_type(arguments, "--key-type"));
-  job.value_type = GW_TRY(cache_type(arguments, "--value-type"));
-  if (!job.key_type) job.key_type = both;
-  if (!job.value_type) job.value_type = both;
-  job.tensor_parallel = static_cast<int>(GW_TRY(arguments.integer("--tensor-parallel", 1, kMostGpus)).value_or(1));
-  job.pipeline_parallel = static_cast<int>(GW_TRY(arguments.integer("--pipeline-parallel", 1, kMostGpus)).value_or(1));
-  job.reserve = GW_TRY(size_of(arguments, "--reserve")).value_or(Bytes{});
-  job.llama = GW_TRY(llama_options(arguments));
-  job.vllm = GW_TRY(vllm_options(arguments));
-  if (const auto attention = arguments.value("--attention")) job.transformers.attention = *attention;
-  job.transformers.last_token_logits = !arguments.has("--all-logits");
-  return job;
+  job.engine = model.source == model::Source::gguf ? fit::Engine::llama_cpp : fit::Engine::vllm;
+  return lay_over(arguments, std::move(job));
 }
 
 std::vector<std::string> setting_names() {
@@ -172,7 +192,7 @@ Result<FitItem> item_of_config(const fit::ReadConfig& config, const Arguments& a
   FitItem item{reference, GW_TRY(model::load(reference, {})), {}, config.training};
   const auto format = arguments.value("--format").value_or(config.weight_format);
   if (!format.empty()) item.model = GW_TRY(in_format(item.model, format, arguments));
-  if (config.serving) item.job = *config.serving;
+  if (config.serving) item.job = GW_TRY(lay_over(arguments, *config.serving));
   for (const fit::ConfigNote& note : config.notes) request.notes.push_back(note.sentence());
   return item;
 }
@@ -265,7 +285,7 @@ Result<FitRequest> read_fit_request(const Arguments& arguments, const catalog::C
     for (fit::Target& target : GW_TRY(targets_named(name, catalog))) request.targets.push_back(std::move(target));
   if (arguments.has("--measure"))
     for (fit::Target& target : GW_TRY(targets_here(catalog))) request.targets.push_back(std::move(target));
-  if (const auto config = GW_TRY(config_of(arguments)))
+  if (const auto config = GW_TRY(config_of(arguments, request.targets.size())))
     request.items.push_back(GW_TRY(item_of_config(*config, arguments, request)));
   else
     for (const std::string& word : arguments.values("MODEL"))

@@ -26,65 +26,78 @@ Result<TrainingMethod> method_named(std::string_view name) {
   return fail(ErrorCode::bad_input, fmt::format("\"{}\" is no way to train", name), "full, lora, dora or qlora");
 }
 
-// What each engine does when nobody says otherwise.
-Precision default_precision(const TrainingJob& job) {
-  if (job.method != TrainingMethod::full) return Precision::pure_bf16;
-  switch (job.engine) {
-    case TrainingEngine::deepspeed:
-      return Precision::mixed_deepspeed;
-    case TrainingEngine::megatron:
-      return Precision::mixed_megatron;
-    case TrainingEngine::torchtune:
-    case TrainingEngine::litgpt:
-    case TrainingEngine::unsloth:
-      return Precision::pure_bf16;
-    case TrainingEngine::gpuwright:
-      return Precision::fp32;
-    default:
-      return Precision::amp_bf16;
-  }
+// What the engine does when nobody says otherwise.
+void take_defaults(TrainingJob& job) {
+  const bool unsloth = job.engine == TrainingEngine::unsloth;
+  job.precision = fit::usual_precision(job.engine, job.method);
+  job.optimizer = unsloth ? fit::Optimizer::adamw_8bit : fit::Optimizer::adamw_fused;
+  job.checkpointing = unsloth ? fit::Checkpointing::offloaded : fit::Checkpointing::none;
+  job.fused_kernels = unsloth;
+  if (job.engine == TrainingEngine::fsdp) job.sharding.kind = Sharding::fsdp;
+}
+
+// ---------------------------------------------------------------- each lays what was said over the job
+
+void mark(const Arguments& arguments, std::string_view option, bool& flag, bool value = true) {
+  if (arguments.has(option)) flag = value;
 }
 
 Status read_batch(const Arguments& arguments, TrainingJob& job) {
-  job.micro_batch = GW_TRY(arguments.integer("--batch", 1, kMostSequences)).value_or(1);
-  job.gradient_accumulation = GW_TRY(arguments.integer("--accumulate", 1, kMostSequences)).value_or(1);
+  job.micro_batch = GW_TRY(arguments.integer("--batch", 1, kMostSequences)).value_or(job.micro_batch);
+  job.gradient_accumulation =
+      GW_TRY(arguments.integer("--accumulate", 1, kMostSequences)).value_or(job.gradient_accumulation);
   job.sequence = GW_TRY(arguments.integer("--sequence", 1, kMostTokens))
-                     .value_or(GW_TRY(arguments.integer("--context", 1, kMostTokens)).value_or(2048));
-  job.varying_lengths = arguments.has("--varying-lengths");
+                     .value_or(GW_TRY(arguments.integer("--context", 1, kMostTokens)).value_or(job.sequence));
+  mark(arguments, "--varying-lengths", job.varying_lengths);
   return {};
 }
 
 Status read_numbers(const Arguments& arguments, TrainingJob& job) {
-  job.precision = default_precision(job);
   if (const auto name = arguments.value("--precision")) job.precision = fit::precision_named(*name).value();
-  job.optimizer = job.engine == TrainingEngine::unsloth ? fit::Optimizer::adamw_8bit : fit::Optimizer::adamw_fused;
   if (const auto name = arguments.value("--optimizer")) job.optimizer = fit::optimizer_named(*name).value();
-  job.optimizer_in_backward = arguments.has("--optimizer-in-backward");
-  job.compiled = arguments.has("--compile");
-  job.float8_linears = arguments.has("--float8");
+  mark(arguments, "--optimizer-in-backward", job.optimizer_in_backward);
+  mark(arguments, "--compile", job.compiled);
+  mark(arguments, "--float8", job.float8_linears);
   return {};
 }
 
 Status read_activations(const Arguments& arguments, TrainingJob& job) {
-  const bool unsloth = job.engine == TrainingEngine::unsloth;
-  job.checkpointing = unsloth ? fit::Checkpointing::offloaded : fit::Checkpointing::none;
   if (const auto name = arguments.value("--checkpointing")) job.checkpointing = fit::checkpointing_named(*name).value();
-  job.activation_offload = arguments.has("--offload-activations");
+  mark(arguments, "--offload-activations", job.activation_offload);
   if (const auto kernel = arguments.value("--attention")) job.attention = *kernel;
-  job.fused_kernels = arguments.has("--fused-kernels") || unsloth;
-  job.chunked_cross_entropy = arguments.has("--chunked-loss");
-  job.cross_entropy_chunks = GW_TRY(arguments.integer("--chunked-loss", 1, kMostTokens));
+  mark(arguments, "--fused-kernels", job.fused_kernels);
+  mark(arguments, "--chunked-loss", job.chunked_cross_entropy);
+  if (const auto chunks = GW_TRY(arguments.integer("--chunked-loss", 1, kMostTokens)))
+    job.cross_entropy_chunks = chunks;
   return {};
 }
 
 Status read_adapters(const Arguments& arguments, TrainingJob& job) {
-  job.lora.rank = GW_TRY(arguments.integer("--rank", 1, 65536)).value_or(8);
-  if (const auto names = arguments.value("--targets"))
+  job.lora.rank = GW_TRY(arguments.integer("--rank", 1, 65536)).value_or(job.lora.rank);
+  if (const auto names = arguments.value("--targets")) {
+    job.lora.targets.clear();
     for (const std::string_view name : split(*names, ',')) job.lora.targets.emplace_back(trim(name));
+  }
   if (const auto type = arguments.value("--adapter-type"))
     job.lora.adapter_dtype = model::dtype_named(*type).value_or(model::Dtype::f32);
-  job.lora.trainable_embeddings = arguments.has("--train-embeddings");
-  job.lora.dropout = arguments.has("--lora-dropout");
+  mark(arguments, "--train-embeddings", job.lora.trainable_embeddings);
+  mark(arguments, "--lora-dropout", job.lora.dropout);
+  return {};
+}
+
+// DeepSpeed steps on the CPU from ZeRO-1 on and keeps weights there under ZeRO-3 (zero/config.py); without a stage the
+// least one that gives room for it is meant.
+Status settle_offload(const Arguments& arguments, TrainingJob& job) {
+  fit::ShardingOptions& sharding = job.sharding;
+  if (job.engine != TrainingEngine::deepspeed || !arguments.has("--offload")) return {};
+  const bool parameters = sharding.offload_parameters;
+  if (sharding.kind == Sharding::none && !arguments.has("--zero"))
+    sharding.kind = parameters ? Sharding::zero3 : Sharding::zero2;
+  if (sharding.kind == Sharding::none || (parameters && sharding.kind != Sharding::zero3))
+    return fail(ErrorCode::bad_input,
+                fmt::format("--offload {} needs {} of DeepSpeed", *arguments.value("--offload"),
+                            parameters ? "ZeRO-3" : "ZeRO-1, 2 or 3"),
+                parameters ? "--zero 3" : "--zero 2");
   return {};
 }
 
@@ -96,38 +109,42 @@ Status read_sharding(const Arguments& arguments, TrainingJob& job) {
   if (stage) sharding.kind = kStages[*stage];
   if (arguments.has("--fsdp"))
     sharding.kind = arguments.value("--fsdp") == "grad-only" ? Sharding::fsdp_grad_only : Sharding::fsdp;
-  const auto offload = arguments.value("--offload");
-  sharding.offload_optimizer = offload == "optimizer" || offload == "both";
-  sharding.offload_parameters = offload == "parameters" || offload == "both";
-  sharding.overlap_comm = !arguments.has("--no-overlap-comm");
-  sharding.bucket_elements = GW_TRY(arguments.integer("--bucket-elements", 1, std::int64_t{1} << 40));
-  sharding.limit_all_gathers = !arguments.has("--no-limit-all-gathers");
-  sharding.partitioned_at_load = !arguments.has("--load-whole");
+  if (const auto offload = arguments.value("--offload")) {
+    sharding.offload_optimizer = offload == "optimizer" || offload == "both";
+    sharding.offload_parameters = offload == "parameters" || offload == "both";
+  }
+  GW_TRY(settle_offload(arguments, job));
+  mark(arguments, "--no-overlap-comm", sharding.overlap_comm, false);
+  if (const auto elements = GW_TRY(arguments.integer("--bucket-elements", 1, std::int64_t{1} << 40)))
+    sharding.bucket_elements = elements;
+  mark(arguments, "--no-limit-all-gathers", sharding.limit_all_gathers, false);
+  mark(arguments, "--load-whole", sharding.partitioned_at_load, false);
   return {};
 }
 
-Result<int> degree(const Arguments& arguments, std::string_view option, int otherwise = 1) {
-  return static_cast<int>(GW_TRY(arguments.integer(option, 1, kMostGpus)).value_or(otherwise));
+Status read_degree(const Arguments& arguments, std::string_view option, int& degree) {
+  if (const auto number = GW_TRY(arguments.integer(option, 1, kMostGpus))) degree = static_cast<int>(*number);
+  return {};
 }
 
 Status read_parallelism(const Arguments& arguments, TrainingJob& job) {
-  job.data_parallel = GW_TRY(degree(arguments, "--data-parallel"));
-  job.tensor_parallel = GW_TRY(degree(arguments, "--tensor-parallel"));
-  job.pipeline_parallel = GW_TRY(degree(arguments, "--pipeline-parallel"));
-  job.context_parallel = GW_TRY(degree(arguments, "--context-parallel"));
-  job.sequence_parallel = arguments.has("--sequence-parallel");
-  job.interleaved_pipeline = arguments.has("--interleaved-pipeline");
-  job.gpus_per_node = GW_TRY(degree(arguments, "--gpus-per-node", 8));
-  return {};
+  GW_TRY(read_degree(arguments, "--data-parallel", job.data_parallel));
+  GW_TRY(read_degree(arguments, "--tensor-parallel", job.tensor_parallel));
+  GW_TRY(read_degree(arguments, "--pipeline-parallel", job.pipeline_parallel));
+  GW_TRY(read_degree(arguments, "--context-parallel", job.context_parallel));
+  mark(arguments, "--sequence-parallel", job.sequence_parallel);
+  mark(arguments, "--interleaved-pipeline", job.interleaved_pipeline);
+  return read_degree(arguments, "--gpus-per-node", job.gpus_per_node);
 }
 
-// The engine that has what the options name: ZeRO is DeepSpeed's.
+// The engine that has what the options name: ZeRO is DeepSpeed's, and so are files for DeepSpeed.
 Result<fit::TrainingEngineChoice> engine_of(const Arguments& arguments) {
   if (const auto name = arguments.value("--train-engine")) return fit::training_engine_named(*name);
   const bool zero = arguments.has("--zero") && arguments.value("--zero") != "0";
-  if (zero || (arguments.has("--offload") && !arguments.has("--fsdp")))
+  const auto target = arguments.value("--emit");
+  if (zero || target == "deepspeed" || (arguments.has("--offload") && !arguments.has("--fsdp") && target != "fsdp"))
     return fit::TrainingEngineChoice{TrainingEngine::deepspeed, ""};
-  if (arguments.has("--fsdp")) return fit::TrainingEngineChoice{TrainingEngine::fsdp, ""};
+  if (arguments.has("--fsdp") || target == "fsdp") return fit::TrainingEngineChoice{TrainingEngine::fsdp, ""};
   const auto split = GW_TRY(arguments.integer("--pipeline-parallel", 1, kMostGpus)).value_or(1) *
                      GW_TRY(arguments.integer("--tensor-parallel", 1, kMostGpus)).value_or(1);
   return fit::TrainingEngineChoice{split > 1 ? TrainingEngine::megatron : TrainingEngine::transformers, ""};
@@ -200,6 +217,17 @@ Result<TrainingJob> read_training_job(const Arguments& arguments) {
   const fit::TrainingEngineChoice choice = GW_TRY(engine_of(arguments));
   job.engine = choice.engine;
   job.engine_version = choice.version;
+  take_defaults(job);
+  return lay_over(arguments, std::move(job));
+}
+
+Result<TrainingJob> lay_over(const Arguments& arguments, TrainingJob job) {
+  if (const auto name = arguments.value("--train")) job.method = GW_TRY(method_named(*name));
+  if (const auto name = arguments.value("--train-engine")) {
+    const fit::TrainingEngineChoice choice = GW_TRY(fit::training_engine_named(*name));
+    job.engine = choice.engine;
+    job.engine_version = choice.version;
+  }
   GW_TRY(read_batch(arguments, job));
   GW_TRY(read_numbers(arguments, job));
   GW_TRY(read_activations(arguments, job));

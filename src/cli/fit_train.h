@@ -17,6 +17,8 @@ std::vector<Option> training_options();
 // --train was given.
 bool wants_training(const Arguments& arguments);
 Result<fit::TrainingJob> read_training_job(const Arguments& arguments);
+// The job with what the words say in place of what it says.
+Result<fit::TrainingJob> lay_over(const Arguments& arguments, fit::TrainingJob job);
 
 // GPUs that the job's parallelism asks for; data parallelism takes up those that were named where it was not told.
 std::int64_t gpus_wanted(const fit::TrainingJob& job);

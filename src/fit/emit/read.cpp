@@ -50,7 +50,7 @@ std::string_view base_name(std::string_view path) {
   return path.substr(path.find_last_of('/') + 1);
 }
 
-std::string beside(const std::string& path, const std::string& named) {
+std::string path_beside(const std::string& path, const std::string& named) {
   if (!named.empty() && named.front() == '/') return named;
   const std::size_t slash = path.find_last_of('/');
   return slash == std::string::npos ? named : path.substr(0, slash + 1) + named;
@@ -72,7 +72,8 @@ Result<TrainingReading> read_training(std::span<const ConfigText> texts) {
   return reading;
 }
 
-Result<ReadConfig> joined(TrainingReading reading, std::span<const ConfigText> texts, const TrainingJob& base) {
+Result<ReadConfig> joined(TrainingReading reading, std::span<const ConfigText> texts, const TrainingJob& base,
+                          const SaidBeside& beside) {
   TrainingTold& told = reading.told;
   if (told.deepspeed_file) {
     const std::string_view wanted = base_name(*told.deepspeed_file);
@@ -82,7 +83,7 @@ Result<ReadConfig> joined(TrainingReading reading, std::span<const ConfigText> t
       return fault_at(told.deepspeed_file.place(), fmt::format("names {}, which was not given", *told.deepspeed_file),
                       "name that file too");
   }
-  reading.made.training = GW_TRY(job_from(told, base));
+  reading.made.training = GW_TRY(job_from(told, base, beside));
   reading.made.model = told.model.value_or("");
   reading.made.notes = std::move(told.notes);
   return std::move(reading.made);
@@ -108,7 +109,8 @@ std::string_view name_of(ConfigFormat format) {
   return "?";
 }
 
-Result<ReadConfig> read_config(std::span<const ConfigText> texts, const TrainingJob& training, const Job& serving) {
+Result<ReadConfig> read_config(std::span<const ConfigText> texts, const TrainingJob& training, const Job& serving,
+                               const SaidBeside& beside) {
   if (texts.empty() || texts.size() > kMostFiles)
     return fail(ErrorCode::bad_input, fmt::format("1 to {} configurations are read at once", kMostFiles));
   for (const ConfigText& text : texts) {
@@ -117,24 +119,24 @@ Result<ReadConfig> read_config(std::span<const ConfigText> texts, const Training
     if (texts.size() > 1) return fail(ErrorCode::bad_input, "a command line is read alone, not beside other files");
     return std::move(*command);
   }
-  return joined(GW_TRY(read_training(texts)), texts, training);
+  return joined(GW_TRY(read_training(texts)), texts, training, beside);
 }
 
 Result<ReadConfig> read_config_files(std::span<const std::string> paths, const TrainingJob& training,
-                                     const Job& serving) {
+                                     const Job& serving, const SaidBeside& beside) {
   std::vector<ConfigText> texts;
   for (const std::string& path : paths) texts.push_back({path, GW_TRY(read_file(path, kLargestConfig))});
   if (texts.empty()) return fail(ErrorCode::bad_input, "no configuration is named");
   if (!GW_TRY(read_command(texts.front(), serving))) {
     const TrainingReading first = GW_TRY(read_training(texts));
     if (first.told.deepspeed_file) {
-      const std::string path = beside(first.told.deepspeed_file.place().file, *first.told.deepspeed_file);
+      const std::string path = path_beside(first.told.deepspeed_file.place().file, *first.told.deepspeed_file);
       const bool given = std::any_of(texts.begin(), texts.end(),
                                      [&](const ConfigText& text) { return base_name(text.name) == base_name(path); });
       if (!given) texts.push_back({path, GW_TRY(read_file(path, kLargestConfig))});
     }
   }
-  return read_config(texts, training, serving);
+  return read_config(texts, training, serving, beside);
 }
 
 }  // namespace gpuwright::fit

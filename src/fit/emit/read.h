@@ -47,12 +47,20 @@ struct ReadConfig {
   std::vector<ConfigNote> notes;
 };
 
+// What the user says beside the files. It goes before them, and it answers their "auto".
+struct SaidBeside {
+  std::optional<std::int64_t> micro_batch, accumulation;
+  std::optional<std::int64_t> gpus;  // replicas that the GPUs named make
+  bool precision = false;            // the training job given says it
+};
+
 // Several texts describe one training job together (sft.yaml, accelerate.yaml, ds_config.json); a command line stands
 // alone. What no text says is taken from the jobs given.
-Result<ReadConfig> read_config(std::span<const ConfigText> texts, const TrainingJob& training, const Job& serving);
+Result<ReadConfig> read_config(std::span<const ConfigText> texts, const TrainingJob& training, const Job& serving,
+                               const SaidBeside& beside = {});
 
 // Reads the files (1 MiB each at most) and, from their folders, the DeepSpeed files that they name.
 Result<ReadConfig> read_config_files(std::span<const std::string> paths, const TrainingJob& training,
-                                     const Job& serving);
+                                     const Job& serving, const SaidBeside& beside = {});
 
 }  // namespace gpuwright::fit

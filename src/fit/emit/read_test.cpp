@@ -74,6 +74,61 @@ TEST(ReadDeepspeed, AutoIsAnsweredByTheArguments) {
   EXPECT_THAT(made->formats, ElementsAre(ConfigFormat::deepspeed, ConfigFormat::trainer));
 }
 
+TEST(ReadDeepspeed, AutoIsAnsweredByWhatIsSaidBeside) {
+  SaidBeside beside;
+  beside.micro_batch = 2;
+  const std::vector<ConfigText> guide = {{"ds_config.json", std::string(kGuide)}};
+  EXPECT_THAT(error_of(read_config(guide, TrainingJob{}, Job{}, beside)),
+              ::testing::AllOf(HasSubstr("gradient_accumulation_steps is auto"), HasSubstr("--accumulate")));
+  beside.accumulation = 3;
+  EXPECT_THAT(error_of(read_config(guide, TrainingJob{}, Job{}, beside)), HasSubstr("--precision"));
+  beside.precision = true;
+  const auto made = read_config(guide, TrainingJob{}, Job{}, beside);
+  ASSERT_TRUE(made) << error_of(made);
+  EXPECT_EQ(made->training->micro_batch * made->training->gradient_accumulation, 6);
+}
+
+// train_batch_size = micro-batch x accumulation x GPUs, solved for what is missing: deepspeed runtime/config.py,
+// _set_batch_related_parameters.
+TEST(ReadDeepspeed, TheGpusThatAreNamedShareTheTrainBatch) {
+  SaidBeside beside;
+  beside.gpus = 2;
+  const std::vector<ConfigText> guide = {
+      {"ds.json", R"({"train_batch_size": 64, "gradient_accumulation_steps": 4, "zero_optimization": {"stage": 2}})"}};
+  const auto made = read_config(guide, TrainingJob{}, Job{}, beside);
+  ASSERT_TRUE(made) << error_of(made);
+  EXPECT_EQ(made->training->micro_batch, 8);
+  EXPECT_EQ(made->training->data_parallel, 2);
+  beside.gpus = 3;
+  EXPECT_THAT(error_of(read_config(guide, TrainingJob{}, Job{}, beside)), HasSubstr("is not a multiple of"));
+}
+
+TEST(ReadConfig, OtherGpusThanTheFilesAreRefused) {
+  SaidBeside beside;
+  beside.gpus = 4;
+  const std::vector<ConfigText> two = {{"accelerate.yaml", "distributed_type: MULTI_GPU\nnum_processes: 2\n"}};
+  EXPECT_THAT(error_of(read_config(two, TrainingJob{}, Job{}, beside)),
+              ::testing::AllOf(HasSubstr("accelerate.yaml:2: num_processes is for 2 GPUs, and 4 are named"),
+                               HasSubstr("--gpu NAMEx2")));
+  const std::vector<ConfigText> six = {
+      {"ds.json",
+       R"({"train_batch_size": 12, "train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 2})"}};
+  EXPECT_THAT(error_of(read_config(six, TrainingJob{}, Job{}, beside)), HasSubstr("is for 6 GPUs, and 4 are named"));
+}
+
+TEST(ReadConfig, WhatIsSaidBesideGoesBeforeTheFiles) {
+  SaidBeside beside;
+  beside.micro_batch = 5;
+  const auto made =
+      read_config(std::vector<ConfigText>{{"ds.json",
+                                           R"({"train_batch_size": 12, "train_micro_batch_size_per_gpu": 1,
+                                   "gradient_accumulation_steps": 2})"}},
+                  TrainingJob{}, Job{}, beside);
+  ASSERT_TRUE(made) << error_of(made);
+  EXPECT_EQ(made->training->micro_batch, 5);
+  EXPECT_EQ(made->training->gradient_accumulation, 2);
+}
+
 TEST(ReadDeepspeed, BatchSizesMustMultiply) {
   const std::string text =
       "{\"train_batch_size\": 100,\n \"train_micro_batch_size_per_gpu\": 4,\n"

@@ -27,9 +27,19 @@ Result<std::int64_t> product(const TrainingTold& told, std::int64_t a, std::int6
   return result;
 }
 
-Result<Batch> solved_batch(const TrainingTold& told, const TrainingJob& base) {
+// The files were written for a number of GPUs, and others may have been named.
+Status check_gpus(const Place& place, std::int64_t files, const SaidBeside& beside) {
+  if (!beside.gpus || *beside.gpus == files) return {};
+  return fault_at(place,
+                  fmt::format("is for {} {}, and {} {} named", files, files == 1 ? "GPU" : "GPUs", *beside.gpus,
+                              *beside.gpus == 1 ? "is" : "are"),
+                  fmt::format("--gpu NAMEx{}, or change the file", files));
+}
+
+Result<Batch> solved_batch(const TrainingTold& told, const TrainingJob& base, const SaidBeside& beside) {
+  if (told.gpus) GW_TRY(check_gpus(told.gpus.place(), *told.gpus, beside));
   Batch batch{told.micro_batch.value_or(base.micro_batch), told.accumulation.value_or(base.gradient_accumulation),
-              told.gpus.value_or(base.data_parallel)};
+              told.gpus.value_or(beside.gpus.value_or(base.data_parallel))};
   if (!told.train_batch) return batch;
   if (told.micro_batch && told.accumulation) {
     const std::int64_t each = GW_TRY(product(told, batch.micro, batch.accumulation));
@@ -39,6 +49,7 @@ Result<Batch> solved_batch(const TrainingTold& told, const TrainingJob& base) {
           told.train_batch.place(),
           fmt::format("{} is not micro-batch {} x accumulation {} x {} GPUs ({}, line {})", *told.train_batch,
                       batch.micro, batch.accumulation, *told.gpus, told.gpus.place().file, told.gpus.place().line));
+    GW_TRY(check_gpus(told.train_batch.place(), batch.gpus, beside));
     return batch;
   }
   if (told.micro_batch) {
@@ -52,13 +63,26 @@ Result<Batch> solved_batch(const TrainingTold& told, const TrainingJob& base) {
   return batch;
 }
 
-Status check_autos(const TrainingTold& told) {
-  for (const Place& place : told.autos)
-    if (!told.answers(place.key))
-      return fault_at(place, "is auto, and nothing says the number",
-                      "name the file with the arguments too (per_device_train_batch_size, "
-                      "gradient_accumulation_steps, bf16, fp16), or write the value");
+Status check_autos(const TrainingTold& told, const SaidBeside& beside) {
+  for (const Place& place : told.autos) {
+    const bool precision = place.key == "bf16" || place.key == "fp16";
+    if (told.answers(place.key) || (precision && beside.precision)) continue;
+    const std::string option = precision                                    ? "--precision"
+                               : place.key == "gradient_accumulation_steps" ? "--accumulate"
+                                                                            : "--batch";
+    return fault_at(place, "is auto, and nothing says the value",
+                    fmt::format("{}, or name the file with the arguments too (per_device_train_batch_size, "
+                                "gradient_accumulation_steps, bf16, fp16)",
+                                option));
+  }
   return {};
+}
+
+void hear(const SaidBeside& beside, TrainingTold& told) {
+  if (beside.micro_batch) told.micro_batch.say(*beside.micro_batch, {"the command line", 1, "--batch"});
+  if (beside.accumulation) told.accumulation.say(*beside.accumulation, {"the command line", 1, "--accumulate"});
+  // The product in the files was that of their own factors.
+  if ((beside.micro_batch || beside.accumulation) && told.micro_batch && told.accumulation) told.train_batch = {};
 }
 
 Result<TrainingMethod> method_of(const TrainingTold& told, const TrainingJob& base) {
@@ -166,10 +190,11 @@ bool TrainingTold::answers(std::string_view deepspeed_key) const {
          static_cast<bool>(weights_dtype);
 }
 
-Result<TrainingJob> job_from(const TrainingTold& told, const TrainingJob& base) {
-  GW_TRY(check_autos(told));
+Result<TrainingJob> job_from(TrainingTold told, const TrainingJob& base, const SaidBeside& beside) {
+  hear(beside, told);
+  GW_TRY(check_autos(told, beside));
   TrainingJob job = base;
-  const Batch batch = GW_TRY(solved_batch(told, base));
+  const Batch batch = GW_TRY(solved_batch(told, base, beside));
   constexpr std::int64_t kMostGpus = 1'000'000;
   if (batch.gpus > kMostGpus)
     return fault_at(told.train_batch ? told.train_batch.place() : told.gpus.place(),

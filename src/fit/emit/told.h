@@ -38,6 +38,11 @@ class Told {
     }
     return {};
   }
+  // Whatever was told before.
+  void say(T value, const Place& place) {
+    value_ = std::move(value);
+    place_ = place;
+  }
 
  private:
   std::optional<T> value_;
@@ -66,7 +71,7 @@ struct TrainingTold {
 };
 
 // Precedence and arithmetic of the frameworks; what is not told comes from `base`.
-Result<TrainingJob> job_from(const TrainingTold& told, const TrainingJob& base);
+Result<TrainingJob> job_from(TrainingTold told, const TrainingJob& base, const SaidBeside& beside);
 
 // ---------------------------------------------------------------- the readers, one file each
 Status read_deepspeed(const ConfigNode& root, const std::string& file, TrainingTold& told);

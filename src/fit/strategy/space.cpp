@@ -127,8 +127,10 @@ std::optional<TrainingJob> job_at(const TrainingJob& base, TrainingMethod method
   job.method = method;
   job.engine = layout.engine;
   if (layout.engine != base.engine) job.engine_version.clear();
-  if (!keep_precision)
-    job.precision = frozen || numerics == Numerics::pure ? Precision::pure_bf16 : mixed_precision_of(layout.engine);
+  if (!keep_precision && frozen)
+    job.precision = usual_precision(layout.engine, method);
+  else if (!keep_precision)
+    job.precision = numerics == Numerics::pure ? Precision::pure_bf16 : mixed_precision_of(layout.engine);
   job.optimizer = optimizer;
   job.checkpointing = checkpointing;
   job.chunked_cross_entropy = chunked_loss;

@@ -101,7 +101,7 @@ MaybeChange lora(const TrainingJob& job) {
   return changed(job, "train adapters instead of all weights: --train lora", "less can be learnt (arXiv 2405.09673)",
                  [](TrainingJob& next) {
                    next.method = TrainingMethod::lora;
-                   next.precision = Precision::pure_bf16;
+                   next.precision = usual_precision(next.engine, next.method);
                  });
 }
 MaybeChange qlora(const TrainingJob& job) {
@@ -109,7 +109,7 @@ MaybeChange qlora(const TrainingJob& job) {
   return changed(job, "adapters over a 4-bit base: --train qlora", "unpacking takes time, about 39 % of LoRA's",
                  [](TrainingJob& next) {
                    next.method = TrainingMethod::qlora;
-                   next.precision = Precision::pure_bf16;
+                   next.precision = usual_precision(next.engine, next.method);
                  });
 }
 
@@ -171,10 +171,12 @@ std::vector<Advice> advise_training(const model::Model& model, const TrainingJob
     if (!change) continue;
     const auto after = memory.full(change->job);
     if (!after || shortfall_of(*after) >= shortfall) continue;
+    const Bytes saved = shortfall - shortfall_of(*after);
+    constexpr std::int64_t kWorthSaying = 50;  // a fiftieth of what is missing
+    if (after->verdict() == Verdict::no && saved.count < shortfall.count / kWorthSaying) continue;
     const bool same_method = change->job.method == job.method;
     solved = solved || (same_method && after->verdict() == Verdict::fits);
-    advice.push_back(
-        {change->what, cost_of(*change, *slowdown, factor), shortfall - shortfall_of(*after), after->verdict()});
+    advice.push_back({change->what, cost_of(*change, *slowdown, factor), saved, after->verdict()});
   }
   if (!solved)
     if (auto together = combination(model, job, targets, machine, shortfall)) advice.push_back(std::move(*together));

@@ -51,6 +51,24 @@ std::string_view name_of(TrainingMethod method) {
   return kNames[static_cast<std::size_t>(method)];
 }
 
+// DeepSpeed keeps fp32 copies of whatever is trained, adapters included (runtime/bf16_optimizer.py, zero/stage3.py).
+Precision usual_precision(TrainingEngine engine, TrainingMethod method) {
+  if (engine == TrainingEngine::deepspeed) return Precision::mixed_deepspeed;
+  if (method != TrainingMethod::full) return Precision::pure_bf16;  // a frozen 16-bit base
+  switch (engine) {
+    case TrainingEngine::megatron:
+      return Precision::mixed_megatron;
+    case TrainingEngine::torchtune:
+    case TrainingEngine::litgpt:
+    case TrainingEngine::unsloth:
+      return Precision::pure_bf16;
+    case TrainingEngine::gpuwright:
+      return Precision::fp32;
+    default:
+      return Precision::amp_bf16;
+  }
+}
+
 Result<TrainingEngineChoice> training_engine_named(std::string_view text) {
   const auto at = text.find('@');
   const std::string wanted = lower(trim(text.substr(0, at)));

@@ -122,6 +122,8 @@ struct TrainingEngineChoice {
 };
 Result<TrainingEngineChoice> training_engine_named(std::string_view text);
 std::string_view name_of(TrainingEngine engine);
+// What the engine does when nobody says otherwise.
+Precision usual_precision(TrainingEngine engine, TrainingMethod method);
 std::string_view name_of(TrainingMethod method);
 
 }  // namespace gpuwright::fit
