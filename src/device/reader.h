@@ -3,14 +3,18 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "device/snapshot.h"
 #include "device/source.h"
 
 namespace gpuwright::device {
+
+struct SourceEntry;  // collector.h
 
 struct ReaderOptions {
   SourceOptions sources;
@@ -20,6 +24,8 @@ struct ReaderOptions {
   std::chrono::milliseconds retry_after{30000};
   // Read in this process, without a collector: for tests. A hang is then a hang.
   bool in_process = false;
+  // For tests: sources to read in place of all that there are (all_sources of collector.h).
+  std::function<std::vector<SourceEntry>(const SourceOptions&)> make_sources;
 };
 
 // Not thread-safe. Destroying it ends the collector (one that is stuck in the kernel is left behind).
@@ -30,9 +36,14 @@ class Reader {
   Reader(Reader&&) noexcept;
   Reader& operator=(Reader&&) noexcept;
 
-  // The state now. Does not fail: what cannot be read stands in the snapshot (Gpu::state, Snapshot::sources). Takes at
-  // most call_deadline plus what the other devices need. Rates are against the snapshot before.
+  // The state now. Does not fail: what cannot be read stands in the snapshot (Gpu::state, Snapshot::sources). Rates are
+  // against the snapshot before. When a device hangs, takes call_deadline plus what the other devices need; when
+  // several hang at once, a third more than call_deadline, and the devices that were not reached by then are
+  // unresponsive, too.
   Snapshot read();
+
+  // The process that asks the drivers, for those who measure: its pid, 0 when there is none.
+  int collector_pid() const;
 
  private:
   struct State;
