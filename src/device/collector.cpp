@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "device/frame.h"
 #include "device/frame_codec.h"
+#include "sim/host.h"
 
 namespace gpuwright::device {
 namespace {
@@ -114,7 +115,8 @@ SourceSet::SourceSet(std::vector<SourceEntry> entries, SourceOptions options) : 
 }
 
 void SourceSet::read(Snapshot& snapshot, CallWatch& watch) {
-  snapshot.hostname = hostname_under(options_.root);
+  snapshot.hostname = options_.simulated ? options_.simulated->hostname() : hostname_under(options_.root);
+  snapshot.simulated = options_.simulated ? options_.simulated->name() : "";
   snapshot.time = UnixTime{nanoseconds_of(CLOCK_REALTIME)};
   snapshot.monotonic_ns = nanoseconds_of(CLOCK_MONOTONIC);
   for (Made& made : sources_)

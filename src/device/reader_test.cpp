@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr milliseconds kDeadline{300};
+constexpr milliseconds kDeadline{600};
 
 class ReaderTest : public ::testing::Test {
  protected:
@@ -87,7 +87,7 @@ TEST_F(ReaderTest, ADeviceThatHangsIsUnresponsiveAndTheOthersGoOn) {
   const Gpu& hung = snapshot.gpus[1];
   EXPECT_EQ(hung.uuid, std::string("GPU-first-1"));
   EXPECT_EQ(hung.memory_used, Why::unresponsive);
-  EXPECT_EQ(hung.state_detail, "fakeGetMemory did not answer in 300 ms");
+  EXPECT_EQ(hung.state_detail, "fakeGetMemory did not answer in 600 ms");
   EXPECT_THAT(snapshot.processes, SizeIs(4));
 
   const Snapshot again = read(reader);  // it is left alone, so that this one is quick
@@ -128,7 +128,7 @@ TEST_F(ReaderTest, AHangInTheStartOfALibraryCostsOnlyItsOwnRows) {
   ASSERT_THAT(snapshot.sources, SizeIs(2));
   EXPECT_EQ(snapshot.sources[1].source, "first");
   EXPECT_EQ(snapshot.sources[1].outcome, SourceReport::Outcome::failed);
-  EXPECT_EQ(snapshot.sources[1].text, "fakeInit did not answer in 300 ms");
+  EXPECT_EQ(snapshot.sources[1].text, "fakeInit did not answer in 600 ms");
 }
 
 TEST_F(ReaderTest, AHangOutsideOfAnyCallIsTheSources) {
@@ -158,9 +158,7 @@ TEST_F(ReaderTest, ACrashIsToldAndTheOthersGoOn) {
   EXPECT_THAT(states(snapshot), ElementsAre(State::failed, State::ok, State::ok, State::ok, State::ok));
   EXPECT_EQ(snapshot.gpus[0].uuid, std::string("GPU-first-0"));
   EXPECT_EQ(snapshot.gpus[0].memory_used, Why::failed);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   EXPECT_THAT(snapshot.gpus[0].state_detail, HasSubstr("ended by signal 11 (Segmentation fault) in fakeGetMemory"));
-#endif
 }
 
 TEST_F(ReaderTest, TheOutOfMemoryKillerIsNotTheDevicesFault) {
@@ -209,7 +207,7 @@ TEST_F(ReaderTest, ABugOfASourceIsToldAndCostsNoOther) {
 }
 
 TEST_F(ReaderTest, SlowCallsAreNoHang) {
-  first_.faults().slow_ms = 150;  // together longer than the deadline
+  first_.faults().slow_ms = 300;  // together longer than the deadline
   Reader reader(options());
   EXPECT_THAT(states(reader.read()), ::testing::Each(State::ok));
 }

@@ -5,8 +5,11 @@
 namespace gpuwright::device {
 
 std::vector<SourceEntry> all_sources(const SourceOptions& options) {
+  const auto entry = [&options](const char* name, std::unique_ptr<Source> (*make)(const SourceOptions&)) {
+    return SourceEntry{name, [options, make] { return make(options); }};
+  };
   std::vector<SourceEntry> entries;
-  static_cast<void>(options);
+  entries.push_back(entry("process", process_source));
   return entries;
 }
 
