@@ -1,78 +1,84 @@
 #include "base/json.h"
 
 #include <fmt/format.h>
-#include <simdjson.h>
 
 #include <cmath>
 
+#include "base/json_reader.h"
 #include "base/text.h"
 
 namespace gpuwright {
 namespace {
 
-namespace dom = simdjson::dom;
+// Recursive over the reader's values, which the limits bound in number and depth. Python's json module writes and reads
+// the bare words NaN, Infinity and -Infinity, so config.json files hold them (a rope scaling, a mask value): null.
+class TreeBuilder {
+ public:
+  TreeBuilder(std::span<char> text, const JsonLimits& limits) : reader_(text), limits_(limits) {}
 
-struct Budget {
-  std::int64_t values_left;
+  // To be believed only where there is no failure().
+  Json build() {
+    Json tree = value(0);
+    if (going() && reader_.ok() && !reader_.at_end()) failure_ = "something follows the value";
+    return tree;
+  }
+  const char* failure() const { return reader_.ok() ? failure_ : reader_.reason(); }
+  std::size_t position() const { return reader_.position(); }
+
+ private:
+  Json value(int depth) {
+    if (++values_ > limits_.max_values || depth >= limits_.max_depth) {
+      failure_ = depth >= limits_.max_depth ? "it is nested too deeply" : "it holds too many values";
+      return {};
+    }
+    std::string_view text;
+    switch (reader_.peek()) {
+      case '{':
+        return object(depth);
+      case '[':
+        return array(depth);
+      case '"':
+        return reader_.string(text) ? Json(text) : Json();
+      default:
+        return scalar();
+    }
+  }
+
+  Json object(int depth) {
+    Json::Object members;
+    std::string_view key;
+    if (reader_.begin_object())
+      while (going() && reader_.next_member(key)) members.emplace_back(key, value(depth + 1));
+    return members;
+  }
+
+  Json array(int depth) {
+    Json::Array items;
+    if (reader_.begin_array())
+      while (going() && reader_.next_item()) items.push_back(value(depth + 1));
+    return items;
+  }
+
+  Json scalar() {
+    std::int64_t whole = 0;
+    double number = 0;
+    if (reader_.integer(whole)) return whole;
+    if (reader_.number(number)) return number;
+    if (reader_.word("true")) return true;
+    if (reader_.word("false")) return false;
+    for (const std::string_view empty : {"null", "NaN", "Infinity", "-Infinity"})
+      if (reader_.word(empty)) return {};
+    failure_ = "a value is missing or out of range";
+    return {};
+  }
+
+  bool going() const { return failure_ == nullptr; }
+
+  JsonReader reader_;
+  const JsonLimits& limits_;
+  std::int64_t values_ = 0;
+  const char* failure_ = nullptr;
 };
-
-Result<Json> convert(const dom::element& element, Budget& budget) {
-  if (--budget.values_left < 0) return fail(ErrorCode::bad_input, "the JSON document holds too many values");
-  switch (element.type()) {
-    case dom::element_type::ARRAY: {
-      Json::Array items;
-      const dom::array children = element.get_array().value_unsafe();
-      for (const dom::element& child : children) items.push_back(GW_TRY(convert(child, budget)));
-      return Json(std::move(items));
-    }
-    case dom::element_type::OBJECT: {
-      Json::Object members;
-      const dom::object children = element.get_object().value_unsafe();
-      for (const auto& [key, child] : children) members.emplace_back(std::string(key), GW_TRY(convert(child, budget)));
-      return Json(std::move(members));
-    }
-    case dom::element_type::INT64:
-      return Json(element.get_int64().value_unsafe());
-    case dom::element_type::UINT64:
-      return Json(static_cast<double>(element.get_uint64().value_unsafe()));
-    case dom::element_type::DOUBLE:
-      return Json(element.get_double().value_unsafe());
-    case dom::element_type::STRING:
-      return Json(element.get_string().value_unsafe());
-    case dom::element_type::BOOL:
-      return Json(element.get_bool().value_unsafe());
-    case dom::element_type::NULL_VALUE:
-      break;
-  }
-  return Json();
-}
-
-// Python's json module writes and reads the bare words NaN, Infinity and -Infinity, so config.json files hold them
-// (a rope scaling, a mask value). They are not JSON; each becomes null, padded with blanks so that offsets stay true.
-std::optional<std::string> without_python_numbers(std::string_view text) {
-  std::optional<std::string> copy;
-  bool in_string = false;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (in_string && text[at] == '\\') {
-      ++at;
-      continue;
-    }
-    if (text[at] == '"') in_string = !in_string;
-    if (in_string) continue;
-    for (const std::string_view word :
-         {std::string_view("NaN"), std::string_view("-Infinity"), std::string_view("Infinity")}) {
-      if (text.substr(at, word.size()) != word) continue;
-      if (!copy) copy = std::string(text);
-      std::string replacement = "null";
-      replacement.resize(std::max<std::size_t>(word.size(), 4), ' ');
-      // "NaN" is one byte short of "null": 0e0 would change its meaning, so the copy grows by one byte.
-      copy->replace(at + (copy->size() - text.size()), word.size(), replacement);
-      at += word.size() - 1;
-      break;
-    }
-  }
-  return copy;
-}
 
 void append_quoted(std::string& out, std::string_view text) {
   out += '"';
@@ -91,8 +97,7 @@ void append_quoted(std::string& out, std::string_view text) {
 }
 
 std::string valid_utf8(std::string_view text) {
-  if (simdjson::validate_utf8(text.data(), text.size())) return std::string(text);
-  return printable(text);
+  return is_utf8(text) ? std::string(text) : printable(text);
 }
 
 }  // namespace
@@ -202,17 +207,11 @@ Result<Json> parse_json(std::string_view text, std::string_view name, const Json
     return here(
         fmt::format("the JSON document has {} bytes, more than the {} that are read", text.size(), limits.max_bytes));
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // the byte order mark of Windows editors
-  const auto cleaned = without_python_numbers(text);
-  dom::parser parser;
-  if (parser.allocate(text.size() + 64, static_cast<std::size_t>(limits.max_depth)) != simdjson::SUCCESS)
-    return fail(ErrorCode::internal, "no memory to parse a JSON document");
-  const simdjson::padded_string padded(cleaned ? std::string_view(*cleaned) : text);
-  dom::element root;
-  if (const auto error = parser.parse(padded).get(root); error != simdjson::SUCCESS)
-    return here(fmt::format("not valid JSON: {}", simdjson::error_message(error)));
-  Budget budget{limits.max_values};
-  auto tree = convert(root, budget);
-  if (!tree) tree.error().where.file = name;
+  std::string copy(text);                                       // the reader writes into its text
+  TreeBuilder builder(copy, limits);
+  Json tree = builder.build();
+  if (builder.failure() != nullptr)
+    return here(fmt::format("not valid JSON: byte {}: {}", builder.position(), builder.failure()));
   return tree;
 }
 

@@ -1,4 +1,4 @@
-// A small JSON tree for configuration files and answers. Parsing is simdjson's; the tree keeps the order of members,
+// A small JSON tree for configuration files and answers. The tree keeps the order of members,
 // compiles fast, and is bounded: documents deeper or larger than the limits are refused before memory is spent.
 // Very large documents (safetensors headers and indexes) are streamed by their own readers instead.
 #pragma once

@@ -77,6 +77,18 @@ std::optional<double> to_number(std::string_view text) {
   return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
+bool is_utf8(std::string_view text) {
+  const auto* at = reinterpret_cast<const utf8proc_uint8_t*>(text.data());
+  for (auto left = static_cast<utf8proc_ssize_t>(text.size()); left > 0;) {
+    utf8proc_int32_t point = -1;
+    const utf8proc_ssize_t length = utf8proc_iterate(at, left, &point);
+    if (length <= 0) return false;
+    at += length;
+    left -= length;
+  }
+  return true;
+}
+
 std::string printable(std::string_view text) {
   std::string result;
   const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data());

@@ -18,6 +18,8 @@ bool starts_with_ignoring_case(std::string_view text, std::string_view prefix);
 std::optional<std::int64_t> to_integer(std::string_view text);
 std::optional<double> to_number(std::string_view text);
 
+bool is_utf8(std::string_view text);
+
 // Text from outside, safe to print: control characters (escape sequences included) and invalid UTF-8 become \xNN.
 std::string printable(std::string_view text);
 

@@ -94,7 +94,8 @@ Result<WeightsFile> read_files(const ModelFiles& files, const std::vector<std::s
     all.header_bytes += part.header_bytes;
     all.file_bytes += part.file_bytes;
     all.files.push_back(name);
-    std::move(part.tensors.begin(), part.tensors.end(), std::back_inserter(all.tensors));
+    all.tensors.insert(all.tensors.end(), part.tensors.begin(), part.tensors.end());
+    std::move(part.texts.begin(), part.texts.end(), std::back_inserter(all.texts));
   }
   if (names.size() == 1) return all;
   NameTable seen;

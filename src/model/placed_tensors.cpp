@@ -36,7 +36,7 @@ class Placer {
   void add(const StoredTensor& stored) {
     const ExpertName expert = split_expert(stored.name);
     if (expert.before.empty()) {
-      append(stored, stored.name);
+      append(stored, std::string(stored.name));
       return;
     }
     const std::uint32_t number = number_of(stored, expert);
@@ -69,7 +69,7 @@ class Placer {
     }
     Tensor& tensor = tensors_[number];
     if (!equal(tensor, stored)) {
-      append(stored, stored.name);
+      append(stored, std::string(stored.name));
       return kNone;
     }
     ++tensor.copies;

@@ -2,20 +2,24 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
+#include <string>
+
 namespace gpuwright::model {
 namespace {
 
-StoredTensor stored(std::string name, std::int64_t rows = 4) {
-  return {std::move(name), Dtype::bf16, "BF16", rows, 8, Bytes{rows * 16}};
+StoredTensor stored(std::string_view name, std::int64_t rows = 4) {
+  return {name, Dtype::bf16, "BF16", rows, 8, Bytes{rows * 16}};
 }
 
 TEST(PlacedTensors, PutsEqualExpertsTogether) {
+  std::deque<std::string> names;  // whose elements stay where they are
   std::vector<StoredTensor> all;
   for (const int layer : {0, 1})
     for (int expert = 0; expert < 20; ++expert)
       for (const char* matrix : {"down_proj", "up_proj"})
-        all.push_back(stored("model.layers." + std::to_string(layer) + ".mlp.experts." + std::to_string(expert) + "." +
-                             matrix + ".weight"));
+        all.push_back(stored(names.emplace_back("model.layers." + std::to_string(layer) + ".mlp.experts." +
+                                                std::to_string(expert) + "." + matrix + ".weight")));
   all.push_back(stored("model.layers.0.mlp.shared_experts.up_proj.weight"));
   const std::vector<Tensor> tensors = placed_tensors(all);
   ASSERT_EQ(tensors.size(), 5u);

@@ -2,27 +2,24 @@
 // without gaps. Format: README "Format" and safetensors/src/tensor.rs of huggingface/safetensors (0.8). As there,
 // offsets must tile the data exactly, the data must end where the file ends, and no name comes twice.
 #include <fmt/format.h>
-#include <simdjson.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <iterator>
 
-#include "base/text.h"
+#include "base/json_reader.h"
 #include "model/name_table.h"
 #include "model/safetensors_header.h"
 
 namespace gpuwright::model {
 namespace {
 
-namespace ondemand = simdjson::ondemand;
-
 constexpr std::int64_t kLengthField = 8;
 constexpr std::size_t kBytesATensor = 120;  // of a header, about; for reserving only
 
 struct Format {
-  std::string_view name;
+  const char* name;
   Dtype dtype;
   std::int64_t bits;
 };
@@ -69,8 +66,8 @@ struct Fields {
 }  // namespace
 
 struct SafetensorsScanner::State {
-  ondemand::parser parser;
-  std::vector<char> text;
+  std::unique_ptr<char[]> text;
+  std::size_t capacity = 0;
   std::vector<Extent> extents;
   NameTable names;
 };
@@ -80,27 +77,17 @@ namespace {
 // One file's header. Errors carry the offset in the file of the name of the tensor they are about.
 class Header {
  public:
-  Header(const ByteSource& file, const std::vector<char>& text, std::int64_t length)
-      : file_(file), text_(text.data()), length_(length) {}
+  Header(const ByteSource& file, std::span<char> text) : file_(file), text_(text.data()), reader_(text) {}
 
   // `names` is null when somebody else looks for duplicates.
-  Status read(ondemand::parser& parser, NameTable* names, std::vector<Extent>& extents,
-              std::vector<StoredTensor>& tensors) {
-    ondemand::document document;
-    ondemand::object entries;
-    if (parser
-            .iterate(text_, static_cast<std::size_t>(length_),
-                     static_cast<std::size_t>(length_) + simdjson::SIMDJSON_PADDING)
-            .get(document) ||
-        document.get_object().get(entries))
-      return broken("the header is not a JSON object");
-    for (auto entry : entries) {
-      ondemand::field field;
-      if (const auto error = std::move(entry).get(field)) return broken(simdjson::error_message(error));
-      GW_TRY(read_entry(field, names, extents, tensors));
+  Status read(NameTable* names, std::vector<Extent>& extents, std::vector<StoredTensor>& tensors) {
+    if (!reader_.begin_object()) return broken("the header is not a JSON object");
+    for (std::string_view name; reader_.next_member(name);) {
+      at_ = kLengthField + (name.data() - text_);
+      GW_TRY(read_entry(name, names, extents, tensors));
     }
-    if (document.current_location().error() != simdjson::OUT_OF_BOUNDS)
-      return broken("something follows the JSON object of the header");
+    if (!reader_.ok()) return broken(fmt::format("the header is not a JSON object: {}", reader_.reason()));
+    if (!reader_.at_end()) return broken("something follows the JSON object of the header");
     return {};
   }
 
@@ -113,81 +100,69 @@ class Header {
     return broken(fmt::format("tensor \"{}\": {}", tensor.substr(0, 200), what));
   }
 
-  Status read_entry(ondemand::field& field, NameTable* names, std::vector<Extent>& extents,
+  Status read_entry(std::string_view name, NameTable* names, std::vector<Extent>& extents,
                     std::vector<StoredTensor>& tensors) {
-    at_ = kLengthField + (field.key().raw() - text_);
-    std::string_view name;
-    if (const auto error = field.unescaped_key().get(name)) return broken(simdjson::error_message(error));
     if (name.size() > kMaxTensorName) return wrong(name, fmt::format("a name of {} bytes", name.size()));
     if (names != nullptr && !names->insert(name).added) return wrong(name, "the name comes twice");
-    ondemand::object object;
-    if (field.value().get_object().get(object)) return wrong(name, "its description is not an object");
-    if (name == "__metadata__") return skim_metadata(object);
+    if (!reader_.begin_object()) return wrong(name, "its description is not an object");
+    if (name == "__metadata__") return skim_metadata();
 
-    const Fields fields = GW_TRY(read_fields(name, object));
+    const Fields fields = GW_TRY(read_fields(name));
     const Format* format = std::find_if(std::begin(kFormats), std::end(kFormats),
-                                        [&](const Format& row) { return row.name == fields.dtype; });
-    StoredTensor& tensor = tensors.emplace_back();
-    tensor.name = name;
-    tensor.dtype = format == std::end(kFormats) ? Dtype::unknown : format->dtype;
-    tensor.dtype_name = fields.dtype;
-    tensor.rows = fields.rows;
-    tensor.columns = fields.columns;
-    tensor.bytes = {fields.end - fields.begin};
-    extents.push_back({fields.begin, fields.end, static_cast<std::uint32_t>(tensors.size() - 1), at_});
-    if (format == std::end(kFormats)) return {};
-    return check_size(tensor, format->bits);
+                                        [&](const Format& row) { return fields.dtype == row.name; });
+    const bool known = format != std::end(kFormats);
+    const Bytes bytes{fields.end - fields.begin};
+    extents.push_back({fields.begin, fields.end, static_cast<std::uint32_t>(tensors.size()), at_});
+    tensors.push_back({name, known ? format->dtype : Dtype::unknown, known ? format->name : nullptr, fields.rows,
+                       fields.columns, bytes});
+    return known ? check_size(tensors.back(), *format) : Status{};
   }
 
-  Status check_size(const StoredTensor& tensor, std::int64_t bits) const {
+  Status check_size(const StoredTensor& tensor, const Format& format) const {
     const auto elements = checked_multiply(tensor.rows, tensor.columns);
-    const auto total = elements ? checked_multiply(*elements, bits) : std::nullopt;
+    const auto total = elements ? checked_multiply(*elements, format.bits) : std::nullopt;
     if (!total) return wrong(tensor.name, "its shape overflows 63 bits");
     if (*total % 8 != 0) return wrong(tensor.name, "its elements do not fill whole bytes");
     if (*total / 8 != tensor.bytes.count)
-      return wrong(tensor.name, fmt::format("shape and dtype {} need {} bytes, its offsets span {}", tensor.dtype_name,
+      return wrong(tensor.name, fmt::format("shape and dtype {} need {} bytes, its offsets span {}", format.name,
                                             *total / 8, tensor.bytes.count));
     return {};
   }
 
-  Status skim_metadata(ondemand::object& object) {
-    for (auto entry : object) {
-      ondemand::field field;
-      std::string_view text;
-      if (std::move(entry).get(field) || field.value().get_string().get(text))
-        return broken("__metadata__ must hold strings only");
-    }
-    return {};
+  Status skim_metadata() {
+    std::string_view text;
+    while (reader_.next_member(text))
+      if (!reader_.string(text)) return broken("__metadata__ must hold strings only");
+    return {};  // what the reader found broken, read() tells
   }
 
-  Result<Fields> read_fields(std::string_view name, ondemand::object& object) const {
+  Result<Fields> read_fields(std::string_view name) {
     Fields fields;
-    for (auto entry : object) {
-      ondemand::field field;
-      if (const auto error = std::move(entry).get(field)) return wrong(name, simdjson::error_message(error));
-      const ondemand::raw_json_string key = field.key();
+    for (std::string_view key; reader_.next_member(key);) {
       if (key == "dtype") {
-        if (field.value().get_string().get(fields.dtype) || fields.has_dtype || fields.dtype.size() > 32)
+        if (!reader_.string(fields.dtype) || fields.has_dtype || fields.dtype.size() > 32)
           return wrong(name, "its dtype is not a short string");
         fields.has_dtype = true;
       } else if (key == "shape") {
-        GW_TRY(read_shape(name, field.value(), fields));
+        GW_TRY(read_shape(name, fields));
       } else if (key == "data_offsets") {
-        GW_TRY(read_offsets(name, field.value(), fields));
+        GW_TRY(read_offsets(name, fields));
+      } else if (!reader_.skip()) {
+        break;
       }
     }
+    if (!reader_.ok()) return wrong(name, reader_.reason());
     if (!fields.has_dtype || !fields.has_shape || !fields.has_offsets)
       return wrong(name, "it lacks dtype, shape or data_offsets");
     return fields;
   }
 
-  Status read_shape(std::string_view name, ondemand::value& value, Fields& fields) const {
-    ondemand::array dimensions;
-    if (fields.has_shape || value.get_array().get(dimensions)) return wrong(name, "its shape is not one array");
+  Status read_shape(std::string_view name, Fields& fields) {
+    if (fields.has_shape || !reader_.begin_array()) return wrong(name, "its shape is not one array");
     fields.has_shape = true;
-    for (auto item : dimensions) {
+    while (reader_.next_item()) {
       std::int64_t dimension = 0;
-      if (std::move(item).get_int64().get(dimension) || dimension < 0)
+      if (!reader_.integer(dimension) || dimension < 0)
         return wrong(name, "its shape holds something that is not a size");
       const auto rows = checked_multiply(fields.rows, fields.columns);
       if (!rows) return wrong(name, "its shape overflows 63 bits");
@@ -197,17 +172,14 @@ class Header {
     return {};
   }
 
-  Status read_offsets(std::string_view name, ondemand::value& value, Fields& fields) const {
-    ondemand::array pair;
-    if (fields.has_offsets || value.get_array().get(pair)) return wrong(name, "its data_offsets are not one array");
+  Status read_offsets(std::string_view name, Fields& fields) {
+    if (fields.has_offsets || !reader_.begin_array()) return wrong(name, "its data_offsets are not one array");
     fields.has_offsets = true;
     std::int64_t numbers[2] = {0, 0};
     std::size_t count = 0;
-    for (auto item : pair) {
-      if (count == 2 || std::move(item).get_int64().get(numbers[count]))
+    for (; reader_.next_item(); ++count)
+      if (count == 2 || !reader_.integer(numbers[count]))
         return wrong(name, "its data_offsets are not two whole numbers");
-      ++count;
-    }
     if (count != 2 || numbers[0] < 0 || numbers[1] < numbers[0])
       return wrong(name, "its data_offsets are not a begin and an end behind it");
     fields.begin = numbers[0];
@@ -217,7 +189,7 @@ class Header {
 
   const ByteSource& file_;
   const char* text_;
-  std::int64_t length_;
+  JsonReader reader_;
   std::int64_t at_ = kLengthField;
 };
 
@@ -229,11 +201,11 @@ Status check_tiling(const ByteSource& file, std::vector<Extent>& extents, const 
   for (const Extent& extent : extents) {
     if (extent.begin != expected) {
       const std::int64_t gap = extent.begin - expected;
-      return fail_at(ErrorCode::bad_input, {file.name(), std::nullopt, extent.byte},
-                     fmt::format("damaged safetensors header: tensor \"{}\" {}",
-                                 std::string_view(tensors[extent.tensor].name).substr(0, 200),
-                                 gap > 0 ? fmt::format("leaves a hole of {} bytes before it", gap)
-                                         : fmt::format("overlaps {} bytes of another tensor", -gap)));
+      return fail_at(
+          ErrorCode::bad_input, {file.name(), std::nullopt, extent.byte},
+          fmt::format("damaged safetensors header: tensor \"{}\" {}", tensors[extent.tensor].name.substr(0, 200),
+                      gap > 0 ? fmt::format("leaves a hole of {} bytes before it", gap)
+                              : fmt::format("overlaps {} bytes of another tensor", -gap)));
     }
     expected = extent.end;
   }
@@ -274,27 +246,34 @@ SafetensorsScanner::SafetensorsScanner(SafetensorsScanner&&) noexcept = default;
 
 Result<Bytes> SafetensorsScanner::scan(const ByteSource& file, std::vector<StoredTensor>& tensors, Names names) {
   const std::int64_t length = GW_TRY(read_header_length(file));
-  std::vector<char>& text = state_->text;
-  text.resize(static_cast<std::size_t>(length) + simdjson::SIMDJSON_PADDING);
-  const auto into = std::as_writable_bytes(std::span(text).first(static_cast<std::size_t>(length)));
-  const std::size_t got = GW_TRY(file.read_at(kLengthField, into));
-  if (got < into.size())
+  const auto size = static_cast<std::size_t>(length);
+  if (size > state_->capacity) {
+    state_->text = std::make_unique_for_overwrite<char[]>(size);
+    state_->capacity = size;
+  }
+  const std::span<char> text(state_->text.get(), size);
+  const std::size_t got = GW_TRY(file.read_at(kLengthField, std::as_writable_bytes(text)));
+  if (got < size)
     return fail_at(ErrorCode::bad_input, {file.name(), std::nullopt, kLengthField + static_cast<std::int64_t>(got)},
                    "the file ends inside its header");
-  std::fill(text.end() - simdjson::SIMDJSON_PADDING, text.end(), '\0');
   state_->names.clear();
-  tensors.reserve(tensors.size() + static_cast<std::size_t>(length) / kBytesATensor);
+  tensors.reserve(tensors.size() + size / kBytesATensor);
   state_->extents.clear();
-  GW_TRY(Header(file, text, length)
-             .read(state_->parser, names == Names::must_differ ? &state_->names : nullptr, state_->extents, tensors));
+  GW_TRY(Header(file, text).read(names == Names::must_differ ? &state_->names : nullptr, state_->extents, tensors));
   GW_TRY(check_tiling(file, state_->extents, tensors, kLengthField + length));
   return Bytes{kLengthField + length};
+}
+
+std::unique_ptr<char[]> SafetensorsScanner::take_text() {
+  state_->capacity = 0;
+  return std::move(state_->text);
 }
 
 Result<WeightsFile> read_safetensors(const ByteSource& file) {
   WeightsFile result;
   SafetensorsScanner scanner;
   result.header_bytes = GW_TRY(scanner.scan(file, result.tensors));
+  result.texts.push_back(scanner.take_text());
   result.file_bytes = {file.size()};
   result.files.push_back(file.name());
   return result;

@@ -23,9 +23,11 @@ class SafetensorsScanner {
   SafetensorsScanner(SafetensorsScanner&&) noexcept;
 
   // Appends the file's tensors in the order of its header and gives the bytes of the header with its length field.
+  // Their names are views of a text that the next scan overwrites, unless it is taken.
   // bad_input names the file and the byte for everything that the format forbids.
   enum class Names { must_differ, checked_by_caller };
   Result<Bytes> scan(const ByteSource& file, std::vector<StoredTensor>& tensors, Names names = Names::must_differ);
+  std::unique_ptr<char[]> take_text();
 
  private:
   struct State;

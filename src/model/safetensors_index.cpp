@@ -2,15 +2,14 @@
 // must be in its shard and every tensor of a shard in the map. Shards are read by several threads: their headers are
 // small, so opening and parsing dominate.
 #include <fmt/format.h>
-#include <simdjson.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
-#include <iterator>
+#include <functional>
 #include <map>
 #include <thread>
 
+#include "base/json_reader.h"
 #include "model/folder_choice.h"
 #include "model/name_table.h"
 #include "model/safetensors_header.h"
@@ -18,27 +17,15 @@
 namespace gpuwright::model {
 namespace {
 
-namespace ondemand = simdjson::ondemand;
-
 // DeepSeek-V3's index, one of the largest, has 9 MB and 163 shards.
 constexpr std::int64_t kMaxIndexBytes = 256 << 20;
 constexpr std::size_t kMaxShards = 10'000;
-
-// The text of a JSON string up to its closing quote, where it holds no escapes: a view of the document itself.
-std::optional<std::string_view> plain_text(const char* begin, const char* limit) {
-  const auto* quote = static_cast<const char*>(std::memchr(begin, '"', static_cast<std::size_t>(limit - begin)));
-  if (quote == nullptr) return std::nullopt;
-  const std::string_view text(begin, static_cast<std::size_t>(quote - begin));
-  if (text.find('\\') != std::string_view::npos) return std::nullopt;
-  return text;
-}
+constexpr std::size_t kBytesAnEntry = 90;  // about; for reserving only
 
 struct Index {
   std::string name;
-  std::unique_ptr<char[]> text;  // the names are views of it
-  const char* end = nullptr;
-  ondemand::parser parser;  // owns the names that had escapes
-  NameTable names;
+  std::unique_ptr<char[]> text;
+  std::vector<std::string_view> names;  // views of the text
   std::vector<std::uint16_t> shard_of;  // by number of the name
   std::vector<std::string> shards;      // in the order of their first mention
   std::optional<std::int64_t> total_size;
@@ -76,40 +63,37 @@ class ShardNumbers {
   std::uint16_t last_ = 0;
 };
 
-Status read_weight_map(ondemand::object& entries, Index& index) {
+Status read_weight_map(JsonReader& reader, Index& index) {
   ShardNumbers shards(index);
-  for (auto entry : entries) {
-    ondemand::field field;
-    if (const auto error = std::move(entry).get(field)) return index.wrong(simdjson::error_message(error));
-    auto tensor = plain_text(field.key().raw(), index.end);
-    if (std::string_view text; !tensor && !field.unescaped_key().get(text)) tensor = text;
-    if (!tensor) return index.wrong("weight_map holds a name that is not valid");
-    if (tensor->size() > kMaxTensorName) return index.wrong("weight_map holds a tensor name that is too long");
-    ondemand::raw_json_string value;
-    if (field.value().get_raw_json_string().get(value))
-      return index.wrong(fmt::format("weight_map: the shard of \"{}\" is not a string", tensor->substr(0, 200)));
-    const auto shard = plain_text(value.raw(), index.end);
-    if (!shard)
-      return index.wrong(fmt::format("weight_map: the shard of \"{}\" is no plain file name", tensor->substr(0, 200)));
-    if (!index.names.insert(*tensor).added)
-      return index.wrong(fmt::format("weight_map names tensor \"{}\" twice", tensor->substr(0, 200)));
-    index.shard_of.push_back(GW_TRY(shards.number(*shard)));
+  for (std::string_view tensor, shard; reader.next_member(tensor);) {
+    if (tensor.size() > kMaxTensorName) return index.wrong("weight_map holds a tensor name that is too long");
+    if (!reader.string(shard)) {
+      if (!reader.ok()) return {};
+      return index.wrong(fmt::format("weight_map: the shard of \"{}\" is not a string", tensor.substr(0, 200)));
+    }
+    index.names.push_back(tensor);
+    index.shard_of.push_back(GW_TRY(shards.number(shard)));
   }
   return {};
 }
 
-std::optional<std::int64_t> total_size_of(ondemand::value& metadata) {
-  ondemand::object object;
-  if (metadata.get_object().get(object)) return std::nullopt;
-  std::int64_t size = 0;
-  double as_written = 0;
-  ondemand::value value;
-  if (object.find_field_unordered("total_size").get(value)) return std::nullopt;
-  if (!value.get_int64().get(size)) return size;
-  // Some writers give 1.4e11.
-  if (!value.get_double().get(as_written) && as_written >= 0 && as_written < 9e15)
-    return static_cast<std::int64_t>(as_written);
-  return std::nullopt;
+std::optional<std::int64_t> read_total_size(JsonReader& reader) {
+  std::optional<std::int64_t> total;
+  if (!reader.begin_object()) return reader.skip(), total;
+  for (std::string_view key; reader.next_member(key);) {
+    std::int64_t size = 0;
+    double as_written = 0;
+    if (key != "total_size") {
+      reader.skip();
+    } else if (reader.integer(size)) {
+      total = size;
+    } else if (reader.number(as_written)) {  // some writers give 1.4e11
+      if (as_written >= 0 && as_written < 9e15) total = static_cast<std::int64_t>(as_written);
+    } else {
+      reader.skip();
+    }
+  }
+  return total;
 }
 
 Status read_index(const ByteSource& file, Index& index) {
@@ -117,82 +101,171 @@ Status read_index(const ByteSource& file, Index& index) {
     return index.wrong(
         fmt::format("an index of {} bytes, more than the {} that are read", file.size(), kMaxIndexBytes));
   const auto length = static_cast<std::size_t>(std::max<std::int64_t>(file.size(), 0));
-  const std::size_t capacity = length + simdjson::SIMDJSON_PADDING;
-  index.text = std::make_unique_for_overwrite<char[]>(capacity);
-  const std::size_t got = GW_TRY(file.read_at(0, std::as_writable_bytes(std::span(index.text.get(), length))));
-  std::memset(index.text.get() + got, 0, capacity - got);
-  index.end = index.text.get() + got;
-  index.names.reserve(length / 90);  // bytes an entry takes, about
-  ondemand::document document;
-  ondemand::object root;
-  if (index.parser.iterate(index.text.get(), got, capacity).get(document) || document.get_object().get(root))
-    return index.wrong("not a JSON object", "this should be a file like model.safetensors.index.json");
+  index.text = std::make_unique_for_overwrite<char[]>(length);
+  const std::span<char> text(index.text.get(), length);
+  const std::size_t got = GW_TRY(file.read_at(0, std::as_writable_bytes(text)));
+  index.names.reserve(length / kBytesAnEntry);
+  index.shard_of.reserve(length / kBytesAnEntry);
+  JsonReader reader(text.first(got));
   bool has_map = false;
-  for (auto entry : root) {
-    ondemand::field field;
-    if (const auto error = std::move(entry).get(field)) return index.wrong(simdjson::error_message(error));
-    const ondemand::raw_json_string key = field.key();
+  if (!reader.begin_object())
+    return index.wrong("not a JSON object", "this should be a file like model.safetensors.index.json");
+  for (std::string_view key; reader.next_member(key);) {
     if (key == "metadata") {
-      index.total_size = total_size_of(field.value());
+      index.total_size = read_total_size(reader);
     } else if (key == "weight_map") {
-      ondemand::object entries;
-      if (has_map || field.value().get_object().get(entries)) return index.wrong("weight_map is not one object");
+      if (has_map || !reader.begin_object()) return index.wrong("weight_map is not one object");
       has_map = true;
-      GW_TRY(read_weight_map(entries, index));
+      GW_TRY(read_weight_map(reader, index));
+    } else {
+      reader.skip();
     }
   }
+  if (!reader.at_end())
+    return index.wrong(fmt::format("not a JSON object: byte {}: {}", reader.position(),
+                                   reader.ok() ? "something follows it" : reader.reason()));
   if (!has_map) return index.wrong("it has no weight_map");
   if (index.shards.empty()) return index.wrong("its weight_map is empty");
   return {};
 }
 
-struct Shard {
-  std::vector<StoredTensor> tensors;
-  Bytes header_bytes;
-  Bytes file_bytes;
-  std::optional<Error> error;
-};
-
-// Indexes and headers are both sorted by name (headers within each dtype): the next tensor of a shard is mostly one or
-// two entries after the one before, which is found without the table and its cache misses.
-std::optional<std::uint32_t> number_near(const NameTable& names, std::string_view name, std::uint32_t near) {
-  for (std::uint32_t next = near + 1; next <= near + 2 && next < names.size(); ++next)
-    if (names.name(next) == name) return next;
-  return names.find(name);
-}
-
-Status read_shard(const ModelFiles& folder, const Index& index, std::size_t number, SafetensorsScanner& scanner,
-                  Shard& shard, std::vector<char>& seen) {
-  const std::string& name = index.shards[number];
-  auto opened = folder.open(name);
-  if (!opened && opened.error().code == ErrorCode::not_found) {
-    opened.error().what = fmt::format("shard {}, which {} names, is missing", name, index.name);
-    opened.error().hint = "download the missing file";
-  }
-  const auto file = GW_TRY(std::move(opened));
-  shard.file_bytes = {file->size()};
-  shard.header_bytes = GW_TRY(scanner.scan(*file, shard.tensors, SafetensorsScanner::Names::checked_by_caller));
-  std::uint32_t near = 0;
-  for (const StoredTensor& tensor : shard.tensors) {
-    const auto known = number_near(index.names, tensor.name, near);
-    if (!known || index.shard_of[*known] != number)
-      return fail_at(ErrorCode::bad_input, {file->name(), std::nullopt, std::nullopt},
-                     fmt::format("tensor \"{}\" is in this shard, but {} says {}", tensor.name, index.name,
-                                 known ? index.shards[index.shard_of[*known]] : "nothing of it"));
-    near = *known;
-    if (seen[near]++ != 0)  // each number belongs to one shard, so to one thread
-      return fail_at(ErrorCode::bad_input, {file->name(), std::nullopt, std::nullopt},
-                     fmt::format("damaged safetensors header: tensor \"{}\": the name comes twice", tensor.name));
-  }
+// transformers writes the names in their order; where they are not in order, a table tells whether one comes twice.
+Status check_names_differ(const Index& index) {
+  const auto not_less = std::adjacent_find(index.names.begin(), index.names.end(), std::greater_equal<>());
+  if (not_less == index.names.end()) return {};
+  NameTable names;
+  names.reserve(index.names.size());
+  for (const std::string_view name : index.names)
+    if (!names.insert(name).added)
+      return index.wrong(fmt::format("weight_map names tensor \"{}\" twice", name.substr(0, 200)));
   return {};
 }
 
-void read_shards(const ModelFiles& folder, const Index& index, std::vector<Shard>& shards, std::vector<char>& seen) {
+// The entries of the index by shard: those of shard i are numbers[begin[i]] up to numbers[begin[i + 1]], in the order
+// of the index.
+struct Partition {
+  std::vector<std::uint32_t> begin;
+  std::vector<std::uint32_t> numbers;
+
+  std::span<const std::uint32_t> of(std::size_t shard) const {
+    return std::span(numbers).subspan(begin[shard], begin[shard + 1] - begin[shard]);
+  }
+};
+
+Partition partitioned(const Index& index) {
+  Partition result;
+  result.begin.assign(index.shards.size() + 1, 0);
+  for (const std::uint16_t shard : index.shard_of) ++result.begin[shard + 1u];
+  for (std::size_t i = 1; i < result.begin.size(); ++i) result.begin[i] += result.begin[i - 1];
+  std::vector<std::uint32_t> next(result.begin.begin(), result.begin.end() - 1);
+  result.numbers.resize(index.shard_of.size());
+  for (std::uint32_t i = 0; i < index.shard_of.size(); ++i) result.numbers[next[index.shard_of[i]]++] = i;
+  return result;
+}
+
+// The names that the index gives one shard. Indexes and headers are both sorted by name (headers within each dtype):
+// the next tensor of a header is mostly one or two entries after the one before. Where it is not, a table of the few
+// hundred names finds it.
+class ShardNames {
+ public:
+  explicit ShardNames(const std::vector<std::string_view>& names) : names_(names) {}
+
+  void begin(std::span<const std::uint32_t> numbers) {
+    numbers_ = numbers;
+    table_.clear();
+    last_ = static_cast<std::size_t>(-1);
+  }
+
+  // The place among the shard's names.
+  std::optional<std::size_t> find(std::string_view name) {
+    for (std::size_t next = last_ + 1; next != last_ + 3 && next < numbers_.size(); ++next)
+      if (names_[numbers_[next]] == name) return last_ = next;
+    if (table_.size() == 0)
+      for (const std::uint32_t number : numbers_) table_.insert(names_[number]);
+    const auto found = table_.find(name);
+    if (!found) return std::nullopt;
+    return last_ = *found;
+  }
+
+ private:
+  const std::vector<std::string_view>& names_;
+  std::span<const std::uint32_t> numbers_;
+  NameTable table_;
+  std::size_t last_ = 0;
+};
+
+struct Shard {
+  Bytes header_bytes;
+  Bytes file_bytes;
+  std::optional<Error> error;
+  std::optional<std::uint32_t> absent;  // number of the first name of the index that the shard lacks
+};
+
+// What one thread needs to read shards, kept from one to the next.
+class ShardReader {
+ public:
+  ShardReader(const ModelFiles& folder, const Index& index) : folder_(folder), index_(index), names_(index.names) {}
+
+  // `numbers` are the shard's entries in the index, `tensors` the places for as many.
+  Status read(std::size_t number, std::span<const std::uint32_t> numbers, std::span<StoredTensor> tensors,
+              Shard& shard) {
+    const auto file = GW_TRY(open(index_.shards[number]));
+    shard.file_bytes = {file->size()};
+    found_.clear();
+    shard.header_bytes = GW_TRY(scanner_.scan(*file, found_, SafetensorsScanner::Names::checked_by_caller));
+    names_.begin(numbers);
+    seen_.assign(numbers.size(), 0);
+    for (std::size_t i = 0; i < found_.size(); ++i) {
+      const auto place = names_.find(found_[i].name);
+      if (!place) return not_of_this_shard(*file, found_[i].name);
+      if (seen_[*place]++ != 0)
+        return fail_at(ErrorCode::bad_input, {file->name(), std::nullopt, std::nullopt},
+                       fmt::format("damaged safetensors header: tensor \"{}\": the name comes twice", found_[i].name));
+      tensors[i] = found_[i];
+      tensors[i].name = index_.names[numbers[*place]];  // which outlives the scanner's text
+    }
+    const auto absent = std::find(seen_.begin(), seen_.end(), 0);
+    if (absent != seen_.end()) shard.absent = numbers[static_cast<std::size_t>(absent - seen_.begin())];
+    return {};
+  }
+
+ private:
+  Result<std::unique_ptr<ByteSource>> open(const std::string& name) const {
+    auto opened = folder_.open(name);
+    if (!opened && opened.error().code == ErrorCode::not_found) {
+      opened.error().what = fmt::format("shard {}, which {} names, is missing", name, index_.name);
+      opened.error().hint = "download the missing file";
+    }
+    return opened;
+  }
+
+  Status not_of_this_shard(const ByteSource& file, std::string_view tensor) const {
+    const auto entry = std::find(index_.names.begin(), index_.names.end(), tensor);
+    return fail_at(
+        ErrorCode::bad_input, {file.name(), std::nullopt, std::nullopt},
+        fmt::format("tensor \"{}\" is in this shard, but {} says {}", tensor, index_.name,
+                    entry == index_.names.end()
+                        ? "nothing of it"
+                        : index_.shards[index_.shard_of[static_cast<std::size_t>(entry - index_.names.begin())]]));
+  }
+
+  const ModelFiles& folder_;
+  const Index& index_;
+  SafetensorsScanner scanner_;
+  ShardNames names_;
+  std::vector<StoredTensor> found_;
+  std::vector<char> seen_;
+};
+
+void read_shards(const ModelFiles& folder, const Index& index, const Partition& partition, std::vector<Shard>& shards,
+                 std::vector<StoredTensor>& tensors) {
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
-    SafetensorsScanner scanner;
+    ShardReader reader(folder, index);
     for (std::size_t number = next++; number < shards.size(); number = next++) {
-      auto status = read_shard(folder, index, number, scanner, shards[number], seen);
+      const auto numbers = partition.of(number);
+      const auto places = std::span(tensors).subspan(partition.begin[number], numbers.size());
+      auto status = reader.read(number, numbers, places, shards[number]);
       if (status) continue;
       shards[number].error = std::move(status.error());
       next = shards.size();  // the others need not be read
@@ -204,6 +277,18 @@ void read_shards(const ModelFiles& folder, const Index& index, std::vector<Shard
   work();
 }
 
+// What is wrong with the shards, if anything: the first of them tells.
+Status check(const Index& index, std::vector<Shard>& shards) {
+  std::optional<std::uint32_t> absent;
+  for (Shard& shard : shards) {
+    if (shard.error) return tl::unexpected(std::move(*shard.error));
+    if (shard.absent && (!absent || *shard.absent < *absent)) absent = shard.absent;
+  }
+  if (!absent) return {};
+  return index.wrong(fmt::format("it names tensor \"{}\" in {}, but that shard has no such tensor",
+                                 index.names[*absent].substr(0, 200), index.shards[index.shard_of[*absent]]));
+}
+
 }  // namespace
 
 Result<WeightsFile> read_safetensors_index(const ModelFiles& folder, const std::string& index_name) {
@@ -213,31 +298,23 @@ Result<WeightsFile> read_safetensors_index(const ModelFiles& folder, const std::
     const auto file = GW_TRY(folder.open(index_name));
     GW_TRY(read_index(*file, index));
   }
-  std::vector<Shard> shards(index.shards.size());
-  std::vector<char> seen(index.names.size(), 0);
-  read_shards(folder, index, shards, seen);
-
+  GW_TRY(check_names_differ(index));
   WeightsFile result;
-  for (Shard& shard : shards)
-    if (shard.error) return tl::unexpected(std::move(*shard.error));
-  const auto absent = std::find(seen.begin(), seen.end(), 0);
-  if (absent != seen.end()) {
-    const auto number = static_cast<std::uint32_t>(absent - seen.begin());
-    return index.wrong(fmt::format("it names tensor \"{}\" in {}, but that shard has no such tensor",
-                                   index.names.name(number).substr(0, 200), index.shards[index.shard_of[number]]));
-  }
-  result.tensors.reserve(index.names.size());
-  for (Shard& shard : shards) {
+  result.tensors.resize(index.names.size());
+  std::vector<Shard> shards(index.shards.size());
+  read_shards(folder, index, partitioned(index), shards, result.tensors);
+  GW_TRY(check(index, shards));
+
+  for (const Shard& shard : shards) {
     result.header_bytes += shard.header_bytes;
     result.file_bytes += shard.file_bytes;
-    std::move(shard.tensors.begin(), shard.tensors.end(), std::back_inserter(result.tensors));
-    std::vector<StoredTensor>().swap(shard.tensors);
   }
   const Bytes tensor_bytes = result.file_bytes - result.header_bytes;
   if (index.total_size && *index.total_size != tensor_bytes.count)
     result.notes.push_back(fmt::format("{} says the tensors take {} bytes, the shards hold {}", index_name,
                                        *index.total_size, tensor_bytes.count));
   result.files = std::move(index.shards);
+  result.texts.push_back(std::move(index.text));
   return result;
 }
 

@@ -52,7 +52,7 @@ TEST(Safetensors, ReadsEveryDtypeOfTheFormat) {
     const auto file = read(header, static_cast<std::size_t>(bytes));
     ASSERT_TRUE(file) << file.error().message();
     EXPECT_NE(file->tensors[0].dtype, Dtype::unknown) << name;
-    EXPECT_EQ(file->tensors[0].dtype_name, name);
+    EXPECT_STREQ(file->tensors[0].format, name);
   }
 }
 
@@ -79,7 +79,7 @@ TEST(Safetensors, RefusesWhatTheFormatForbids) {
   expect_refused("{" + good + R"(,"b":{"dtype":"U8","shape":[4],"data_offsets":[6,10]}})", 10, "hole of 2 bytes");
   expect_refused("{" + good + "}", 5, "header describes 4 bytes");
   expect_refused("{" + good + "}", 3, "cut short");
-  expect_refused("{" + good + "} x", 4, "not a JSON object");
+  expect_refused("{" + good + "} x", 4, "follows the JSON object");
   expect_refused("{" + good + "}{}", 4, "follows the JSON object");
   expect_refused(R"({"a":{"dtype":"U8","shape":[5],"data_offsets":[0,4]}})", 4, "need 5 bytes");
   expect_refused(R"({"a":{"dtype":"F4","shape":[7],"data_offsets":[0,4]}})", 4, "whole bytes");

@@ -2,7 +2,9 @@
 // memory and time whatever the bytes say; weights themselves are never read.
 #pragma once
 
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/file.h"
@@ -14,20 +16,21 @@ namespace gpuwright::model {
 
 // One tensor as a header declares it, before anybody knows what it is for.
 struct StoredTensor {
-  std::string name;
+  std::string_view name;  // of the texts of its WeightsFile
   Dtype dtype = Dtype::unknown;
-  std::string dtype_name;  // as the file writes it
-  std::int64_t rows = 0;   // product of all dimensions but the innermost one
+  const char* format = nullptr;  // safetensors: the format's word for the dtype; null for one that is not known
+  std::int64_t rows = 0;         // product of all dimensions but the innermost one
   std::int64_t columns = 0;
   Bytes bytes;
 };
 
 struct WeightsFile {
   std::vector<StoredTensor> tensors;
-  Bytes header_bytes;              // header, padding and everything that is not tensor data
-  Bytes file_bytes;                // all shards together
-  std::vector<std::string> files;  // that were read
-  std::vector<std::string> notes;  // oddities that do not make the file useless, one sentence each
+  Bytes header_bytes;                          // header, padding and everything that is not tensor data
+  Bytes file_bytes;                            // all shards together
+  std::vector<std::string> files;              // that were read
+  std::vector<std::string> notes;              // oddities that do not make the file useless, one sentence each
+  std::vector<std::unique_ptr<char[]>> texts;  // that names are views of: 100,000 of them are not copied one by one
 };
 
 Result<WeightsFile> read_safetensors(const ByteSource& file);

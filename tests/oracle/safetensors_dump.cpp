@@ -22,8 +22,8 @@ int main(int argc, char** argv) {
     fmt::print("file\t{}\t{}\n", argv[i], file ? "ok" : "refused: " + file.error().message());
     if (!file) continue;
     for (const model::StoredTensor& tensor : file->tensors)
-      fmt::print("tensor\t{}\t{}\t{}\t{}\n", tensor.name, tensor.dtype_name, tensor.rows * tensor.columns,
-                 tensor.bytes.count);
+      fmt::print("tensor\t{}\t{}\t{}\t{}\n", tensor.name, tensor.format ? tensor.format : "?",
+                 tensor.rows * tensor.columns, tensor.bytes.count);
   }
   return 0;
 }

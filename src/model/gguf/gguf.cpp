@@ -37,11 +37,12 @@ std::string weight_format(const Header& header, const WeightsFile& weights) {
   const auto file_type = header.integer("general.file_type");
   std::string name = file_type ? gguf::file_type_name(*file_type) : std::string();
   if (!name.empty()) return name;
-  std::map<std::string_view, std::int64_t> bytes_of;
-  for (const StoredTensor& tensor : weights.tensors) bytes_of[tensor.dtype_name] += tensor.bytes.count;
+  std::map<std::string, std::int64_t> bytes_of;
+  for (std::size_t i = 0; i < weights.tensors.size(); ++i)
+    bytes_of[gguf::type_name(header.tensors[i].type)] += weights.tensors[i].bytes.count;
   const auto most = std::max_element(bytes_of.begin(), bytes_of.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == bytes_of.end() ? std::string() : std::string(most->first);
+  return most == bytes_of.end() ? std::string() : most->first;
 }
 
 // The rows of the embedding matrix are as many as the tokens; a file without tokenizer still has the matrix.
@@ -54,11 +55,11 @@ std::int64_t vocabulary(const Header& header, Fields& fields) {
   return 0;
 }
 
-void add_tensors(Model& model, WeightsFile weights) {
+void add_tensors(Model& model, const WeightsFile& weights) {
   const bool encoder_only = model.kind == ModelKind::encoder;
   const auto layers = static_cast<std::int32_t>(model.layers.size());
   model.tensors.reserve(weights.tensors.size());
-  for (StoredTensor& stored : weights.tensors) {
+  for (const StoredTensor& stored : weights.tensors) {
     const gguf::TensorName name = gguf::parse_name(stored.name);
     Tensor tensor;
     tensor.role = gguf::role_of(name);
@@ -69,7 +70,7 @@ void add_tensors(Model& model, WeightsFile weights) {
       const bool dense = tensor.role != TensorRole::expert && tensor.role != TensorRole::router;
       if (encoder_only && dense) tensor.role = TensorRole::encoder;
     }
-    tensor.name = std::move(stored.name);
+    tensor.name = stored.name;
     tensor.dtype = stored.dtype;
     tensor.rows = stored.rows;
     tensor.columns = stored.columns;
@@ -164,7 +165,7 @@ Result<Model> read_gguf(const ByteSource& first, const ModelFiles* folder, const
   if (model.name.empty()) model.name = file_stem(first.name());
   model.weight_format = weight_format(header, shards.weights);
   model.file_bytes = shards.weights.file_bytes;
-  add_tensors(model, std::move(shards.weights));
+  add_tensors(model, shards.weights);
   const bool generates = model.kind == ModelKind::decoder || model.kind == ModelKind::encoder_decoder;
   model.tied_embeddings =
       generates && has_role(model, TensorRole::token_embedding) && !has_role(model, TensorRole::output_head);

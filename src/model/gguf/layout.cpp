@@ -25,7 +25,6 @@ StoredTensor described(const TensorInfo& tensor) {
   StoredTensor stored;
   stored.name = tensor.name;
   stored.dtype = dtype_of(tensor.type);
-  stored.dtype_name = type_name(tensor.type);
   stored.columns = tensor.dimensions[0];
   stored.rows = tensor.dimensions[1] * tensor.dimensions[2] * tensor.dimensions[3];  // checked by the header reader
   return stored;
@@ -42,7 +41,7 @@ Result<Bytes> bytes_of(const Header& header, const std::string& file_name, const
   if (stored.columns % block != 0)
     return refuse(header, file_name, tensor,
                   fmt::format("has rows of {} elements, no multiple of {}'s block of {}", stored.columns,
-                              stored.dtype_name, block));
+                              type_name(tensor.type), block));
   const auto bytes = storage_bytes(stored.dtype, stored.rows, stored.columns);
   if (!bytes) return refuse(header, file_name, tensor, "takes more bytes than 63 bits can count");
   return *bytes;

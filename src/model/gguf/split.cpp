@@ -35,11 +35,15 @@ Status take(Shards& all, Header header, const ByteSource& file) {
   all.weights.file_bytes += Bytes{header.file_bytes};
   all.weights.header_bytes += Bytes{header.file_bytes} - tensor_bytes;
   all.weights.files.push_back(file.name());
-  std::move(stored.begin(), stored.end(), std::back_inserter(all.weights.tensors));
   if (all.weights.files.size() == 1) {
     all.header = std::move(header);
+    all.weights.tensors = std::move(stored);
   } else {
     std::move(header.tensors.begin(), header.tensors.end(), std::back_inserter(all.header.tensors));
+    all.weights.tensors.insert(all.weights.tensors.end(), stored.begin(), stored.end());
+    // A short name lies inside of its TensorInfo, which has moved.
+    for (std::size_t i = 0; i < all.header.tensors.size(); ++i)
+      all.weights.tensors[i].name = all.header.tensors[i].name;
   }
   if (all.weights.tensors.size() > kMaxTensorsOfAll)
     return refuse(ErrorCode::bad_input, file.name(), fmt::format("more than {} tensors", kMaxTensorsOfAll));

@@ -16,7 +16,7 @@ namespace gpuwright::model::gguf {
 
 struct Shards {
   Header header;        // of the first file, with the tensors of all
-  WeightsFile weights;  // tensors in the same order
+  WeightsFile weights;  // tensors in the same order, their names views of the header's
 };
 
 // `folder` may be null for a model in one file. not_found: absent shards, each named; bad_input: shards that do not
