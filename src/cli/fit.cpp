@@ -101,13 +101,15 @@ Result<int> run_fit(const Arguments& arguments, const Console& console) {
   if (emission && !folder.empty()) GW_TRY(write_emission(*emission, folder, arguments.has("--force")));
   if (console.json) {
     Json json = to_json(answer);
-    if (emission) json.set("emission", to_json(*emission));
+    if (arguments.has("--emit")) json.set("emission", emission ? to_json(*emission) : Json());
     console.out << json.dump() << '\n';
   } else {
     print(answer, console);
     if (emission) {
       console.out << '\n';
       print_emission(*emission, folder, console);
+    } else if (arguments.has("--emit")) {
+      console.out << "\nnothing is emitted: the job does not fit\n";
     }
   }
   return is_no(answer) ? kAnswerIsNo : kDone;

@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
+
 #include "base/file.h"
 #include "cli/fit_request.h"
 #include "cli/fit_train.h"
+#include "fit/training/adapters.h"
 #include "model/config.h"
 
 namespace gpuwright::cli {
@@ -15,11 +19,23 @@ std::string path_in(const std::string& directory, const std::string& name) {
 }
 
 // What other programs call the model: a preset by the repository that it describes.
-std::string reference_of(const FitItem& item) {
+std::string reference_of(const FitItem& item, const Arguments& arguments) {
+  const auto variant = arguments.value("--variant");
+  if (variant && item.model.source == model::Source::gguf && item.reference.starts_with("hf://"))
+    return item.reference + ":" + *variant;
   if (item.model.source != model::Source::preset) return item.reference;
   for (const model::PresetFacts& facts : model::preset_facts())
     if (facts.id == item.model.name && !facts.repositories.empty()) return facts.repositories.front();
   return item.reference;
+}
+
+// Trainers have defaults of their own for what gets adapters: the answer's are written out.
+Result<fit::TrainingJob> with_named_targets(const model::Model& model, fit::TrainingJob job) {
+  if (job.method == fit::TrainingMethod::full || !job.lora.targets.empty()) return job;
+  for (const fit::training::Module& module : GW_TRY(fit::training::adapted_modules(model, job)))
+    if (std::find(job.lora.targets.begin(), job.lora.targets.end(), module.name) == job.lora.targets.end())
+      job.lora.targets.push_back(module.name);
+  return job;
 }
 
 }  // namespace
@@ -53,15 +69,17 @@ Result<std::optional<fit::Emission>> emission_of(const FitAnswer& answer, const 
   const FitRequest& request = *answer.request;
   if (request.items.size() > 1) return fail(ErrorCode::bad_input, "--emit takes one model");
   if (request.targets.empty()) return fail(ErrorCode::bad_input, "--emit needs GPUs", "name them with --gpu");
-  if (answer.estimate.verdict() == fit::Verdict::no)
-    return fail(ErrorCode::bad_input, "nothing is emitted: the job does not fit", "see what to change without --emit");
   const FitItem& item = request.items.front();
   const int gpus = static_cast<int>(request.targets.size());
   if (fit::is_training(target) != item.training.has_value())
     return fail(ErrorCode::bad_input, fmt::format("{} is for {}", *name, item.training ? "serving" : "training"),
                 item.training ? "leave --train out" : "say how to train: --train full|lora|qlora");
-  if (item.training) return GW_TRY(fit::emit(target, reference_of(item), training_job_of(answer), gpus));
-  return GW_TRY(fit::emit(target, reference_of(item), answer.solution ? answer.solution->job : item.job, gpus));
+  if (answer.estimate.verdict() == fit::Verdict::no) return std::nullopt;
+  const std::string reference = reference_of(item, arguments);
+  if (item.training)
+    return GW_TRY(fit::emit(target, reference, GW_TRY(with_named_targets(item.model, training_job_of(answer))), gpus));
+  return GW_TRY(fit::emit(target, reference, answer.solution ? answer.solution->job : item.job, gpus,
+                          {item.converted_to, item.model.source == model::Source::gguf}));
 }
 
 Result<std::optional<fit::ReadConfig>> config_of(const Arguments& arguments, std::size_t gpus) {
@@ -88,8 +106,10 @@ Result<std::optional<fit::ReadConfig>> config_of(const Arguments& arguments, std
 }
 
 Status write_emission(const fit::Emission& emission, const std::string& directory, bool force) {
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
   if (!is_directory(directory))
-    return fail(ErrorCode::not_found, fmt::format("{} is no folder", directory), "make it first, or name another");
+    return fail(ErrorCode::bad_input, fmt::format("--out {} is no folder", directory), "name another");
   for (const fit::EmittedFile& file : emission.files) {
     const std::string path = path_in(directory, file.name);
     if (!force && path_exists(path))

@@ -13,7 +13,7 @@ namespace gpuwright::cli {
 
 std::vector<Option> emit_options();
 
-// What --emit asks for: nothing without it; an error when the answer is no, because nothing would realise it.
+// What --emit asks for: nothing without it, and nothing when the answer is no, because nothing would realise it.
 Result<std::optional<fit::Emission>> emission_of(const FitAnswer& answer, const Arguments& arguments);
 
 // The job that the files after --config describe: nothing without it. What the words say goes before what the files

@@ -33,7 +33,9 @@ TEST(WriteEmission, ReplacesNothingUnasked) {
   ASSERT_TRUE(write_emission(emission(), folder, true));
   EXPECT_EQ(*read_file(folder + "/b.json", 100), "{}\n");
   EXPECT_EQ(*read_file(folder + "/a.yaml", 100), "a: 1\n");
-  EXPECT_THAT(write_emission(emission(), folder + "/none", true).error().message(), HasSubstr("no folder"));
+  EXPECT_THAT(write_emission(emission(), folder + "/a.yaml", true).error().message(), HasSubstr("no folder"));
+  ASSERT_TRUE(write_emission(emission(), folder + "/made/for/it", false));
+  EXPECT_TRUE(path_exists(folder + "/made/for/it/a.yaml"));
 }
 
 TEST(PrintEmission, ShowsFilesCommandAndNotes) {

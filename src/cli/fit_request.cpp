@@ -170,13 +170,20 @@ Result<model::Model> in_format(const model::Model& model, const std::string& for
   return model::with_weight_format(model, format);
 }
 
+Status convert(FitItem& item, const std::string& format, const Arguments& settings) {
+  const std::string stored = item.model.weight_format;
+  item.model = GW_TRY(in_format(item.model, format, settings));
+  if (lower(item.model.weight_format) != lower(stored)) item.converted_to = item.model.weight_format;
+  return {};
+}
+
 Result<FitItem> read_item(const std::string& word, const Arguments& common) {
   const auto [reference, settings] = GW_TRY(split_item(word, common));
   model::LoadOptions options;
   options.upper_bound = settings.has("--upper-bound");
   options.variant = settings.value("--variant").value_or("");
   FitItem item{reference, GW_TRY(model::load(reference, options)), {}, {}};
-  if (const auto format = settings.value("--format")) item.model = GW_TRY(in_format(item.model, *format, settings));
+  if (const auto format = settings.value("--format")) GW_TRY(convert(item, *format, settings));
   if (wants_training(settings))
     item.training = GW_TRY(read_training_job(settings));
   else
@@ -190,8 +197,12 @@ Result<FitItem> item_of_config(const fit::ReadConfig& config, const Arguments& a
   if (reference.empty())
     return fail(ErrorCode::bad_input, "the configuration names no model", "name it: gpuwright fit MODEL --config FILE");
   FitItem item{reference, GW_TRY(model::load(reference, {})), {}, config.training};
-  const auto format = arguments.value("--format").value_or(config.weight_format);
-  if (!format.empty()) item.model = GW_TRY(in_format(item.model, format, arguments));
+  // The type of what is not quantised says nothing about weights that are stored quantised.
+  const bool plain =
+      item.model.weight_format == "BF16" || item.model.weight_format == "F16" || item.model.weight_format == "F32";
+  const auto said = arguments.value("--format");
+  const std::string format = said ? *said : plain ? config.weight_format : "";
+  if (!format.empty()) GW_TRY(convert(item, format, arguments));
   if (config.serving) item.job = GW_TRY(lay_over(arguments, *config.serving));
   for (const fit::ConfigNote& note : config.notes) request.notes.push_back(note.sentence());
   return item;
@@ -267,6 +278,7 @@ Status finish_training(FitRequest& request, const Arguments& arguments) {
     return {};
   }
   if (request.items.size() > 1) return fail(ErrorCode::bad_input, "--train takes one model");
+  if (!arguments.has("--attention")) suit_attention(request.targets, *item.training);
   take_gpus(*item.training, arguments.has("--data-parallel"), request.targets.size());
   request.gpu_count = std::max(request.gpu_count, static_cast<int>(gpus_wanted(*item.training)));
   request.strategy = GW_TRY(read_strategy(arguments, *item.training, request.targets.size()));

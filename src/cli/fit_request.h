@@ -21,6 +21,7 @@ struct FitItem {
   model::Model model;
   fit::Job job;
   std::optional<fit::TrainingJob> training;  // --train: this is asked, and not `job`
+  std::string converted_to = {};             // the weight format asked for, where it is not the stored one
 };
 
 struct FitRequest {

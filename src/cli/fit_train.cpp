@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "fit/emit/emit.h"
 #include "fit/strategy/words.h"
 
 namespace gpuwright::cli {
@@ -238,6 +239,16 @@ Result<TrainingJob> lay_over(const Arguments& arguments, TrainingJob job) {
   return job;
 }
 
+void suit_attention(const std::vector<fit::Target>& targets, TrainingJob& job) {
+  if (job.attention != "flash_attention_2") return;
+  const bool runs = std::all_of(targets.begin(), targets.end(), [](const fit::Target& target) {
+    if (!target.hardware || target.hardware->vendor == "AMD") return true;
+    constexpr double kAmpere = 8.0;  // Dao-AILab/flash-attention README: Ampere, Ada, Hopper; AMD by Composable Kernel
+    return target.hardware->vendor == "NVIDIA" && to_number(target.hardware->capability).value_or(kAmpere) >= kAmpere;
+  });
+  if (!runs) job.attention = "sdpa";
+}
+
 std::int64_t gpus_wanted(const TrainingJob& job) {
   return std::int64_t{job.data_parallel} * job.tensor_parallel * job.pipeline_parallel * job.context_parallel;
 }
@@ -272,10 +283,20 @@ Result<std::optional<fit::StrategyRequest>> read_strategy(const Arguments& argum
   freedom.sharding = open({"--zero", "--fsdp", "--offload"});
   freedom.parallelism = open({"--tensor-parallel", "--pipeline-parallel", "--data-parallel"});
   freedom.micro_batch = open({"--batch"});
+  if (const auto name = arguments.value("--emit")) {
+    const fit::EmitTarget target = GW_TRY(fit::emit_target_named(*name));
+    if (fit::is_training(target))
+      request.allowed = [target, count](const TrainingJob& plan) {
+        return fit::can_emit(target, plan, static_cast<int>(count)).has_value();
+      };
+    freedom.engine = freedom.engine && target != fit::EmitTarget::deepspeed && target != fit::EmitTarget::fsdp;
+  }
   if (const auto names = arguments.value("--allow"))
     for (const std::string_view name : split(*names, ',')) {
-      const TrainingMethod method = GW_TRY(method_named(trim(name)));
-      if (method != job.method) freedom.also.push_back(method);
+      const auto method = fit::training_method_named(trim(name));
+      if (!method || *method == TrainingMethod::full)
+        return fail(ErrorCode::bad_input, fmt::format("--allow takes lora, dora and qlora, not '{}'", trim(name)));
+      if (*method != job.method) freedom.also.push_back(*method);
     }
   return std::optional(std::move(request));
 }

@@ -20,6 +20,9 @@ Result<fit::TrainingJob> read_training_job(const Arguments& arguments);
 // The job with what the words say in place of what it says.
 Result<fit::TrainingJob> lay_over(const Arguments& arguments, fit::TrainingJob job);
 
+// Without flash-attention on GPUs that it does not run on.
+void suit_attention(const std::vector<fit::Target>& targets, fit::TrainingJob& job);
+
 // GPUs that the job's parallelism asks for; data parallelism takes up those that were named where it was not told.
 std::int64_t gpus_wanted(const fit::TrainingJob& job);
 void take_gpus(fit::TrainingJob& job, bool data_parallel_told, std::size_t gpus);

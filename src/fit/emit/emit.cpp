@@ -77,11 +77,17 @@ Result<Emission> emit(EmitTarget target, std::string_view reference, const Train
   return emit_training(target, GW_TRY(checked_reference(reference)), job, gpus);
 }
 
-Result<Emission> emit(EmitTarget target, std::string_view reference, const Job& job, int gpus) {
+Status can_emit(EmitTarget target, const TrainingJob& job, int gpus) {
+  return is_training(target) ? check_training(target, job, gpus)
+                             : Status(fail(ErrorCode::bad_input, fmt::format("{} does not train", name_of(target))));
+}
+
+Result<Emission> emit(EmitTarget target, std::string_view reference, const Job& job, int gpus,
+                      const ServedWeights& weights) {
   if (is_training(target))
     return fail(ErrorCode::bad_input, fmt::format("{} trains models and does not serve them", name_of(target)),
                 "--emit vllm, llama.cpp or ollama");
-  return emit_serving(target, GW_TRY(checked_reference(reference)), job, gpus);
+  return emit_serving(target, GW_TRY(checked_reference(reference)), job, gpus, weights);
 }
 
 }  // namespace gpuwright::fit

@@ -48,6 +48,16 @@ struct Emission {
 // `reference` is the model as the user named it: "hf://org/name", "org/name" or a path. Errors: bad_input (numbers that
 // do not add up to `gpus`), unsupported (something that the target cannot express).
 Result<Emission> emit(EmitTarget target, std::string_view reference, const TrainingJob& job, int gpus);
-Result<Emission> emit(EmitTarget target, std::string_view reference, const Job& job, int gpus);
+
+// How the weights are to be stored that the answer is about, beside what lies at the reference.
+struct ServedWeights {
+  std::string format;   // instead of the stored one ("Q4_K_M", "fp8"); empty: as stored
+  bool is_gguf = true;  // the reference holds GGUF files
+};
+Result<Emission> emit(EmitTarget target, std::string_view reference, const Job& job, int gpus,
+                      const ServedWeights& weights = {});
+
+// Whether emit would write this job; the reason where it would not.
+Status can_emit(EmitTarget target, const TrainingJob& job, int gpus);
 
 }  // namespace gpuwright::fit

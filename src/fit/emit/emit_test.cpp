@@ -208,12 +208,45 @@ TEST(Emit, Serving) {
             "ollama create gpuwright-my-model_gguf -f Modelfile\nollama run gpuwright-my-model_gguf\n");
 }
 
+// PEFT matches a string whole, as a pattern (tuners_utils.py, check_target_module_exists), and TRL's ModelConfig makes
+// a list of one name a string.
+TEST(Emit, OneAdaptedModuleIsAPatternForTrl) {
+  TrainingJob job;
+  job.method = TrainingMethod::lora;
+  job.lora.targets = {"q_proj"};
+  EXPECT_THAT(file(*emit(EmitTarget::torchrun, "org/m", job, 1), "sft.yaml"),
+              HasSubstr("lora_target_modules:\n  - \".*\\\\.q_proj\"\n"));
+  EXPECT_THAT(file(*emit(EmitTarget::trl, "org/m", job, 1), "train.py"), HasSubstr("target_modules=[\"q_proj\"],\n"));
+  job.lora.targets = {"all-linear"};
+  EXPECT_THAT(file(*emit(EmitTarget::trl, "org/m", job, 1), "train.py"), HasSubstr("target_modules=\"all-linear\",\n"));
+}
+
+// vLLM: docs/features/quantization (fp8 and bitsandbytes are made while loading, AWQ is not); llama.cpp and ollama read
+// GGUF only.
+TEST(Emit, ServesTheWeightsThatTheAnswerIsAbout) {
+  Job job;
+  job.engine = Engine::vllm;
+  const auto fp8 = emit(EmitTarget::vllm, "hf://org/m", job, 1, {"fp8", false});
+  EXPECT_THAT(fp8->command, HasSubstr("vllm serve org/m \\\n  --quantization fp8 \\\n"));
+  EXPECT_THAT(fp8->notes, testing::IsEmpty());
+  const auto awq = emit(EmitTarget::vllm, "hf://org/m", job, 1, {"awq-int4", false});
+  EXPECT_THAT(awq->command, HasSubstr("vllm serve m-awq-int4 \\\n"));
+  EXPECT_THAT(awq->notes, testing::ElementsAre(HasSubstr("holds org/m as awq-int4")));
+
+  Job llama;
+  const auto server = emit(EmitTarget::llama_cpp, "hf://org/m", llama, 1, {"Q4_K_M", false});
+  EXPECT_THAT(server->command, HasSubstr("  -m m-Q4_K_M.gguf \\\n"));
+  EXPECT_THAT(server->notes, testing::ElementsAre(HasSubstr("org/m in Q4_K_M as GGUF")));
+  const auto ollama = emit(EmitTarget::ollama, "hf://org/m", llama, 1, {"Q4_K_M", false});
+  EXPECT_THAT(file(*ollama, "Modelfile"), HasSubstr("FROM ./m-Q4_K_M.gguf\n"));
+}
+
 TEST(Emit, SaysWhatATargetCannot) {
   TrainingJob job;
   job.precision = Precision::amp_bf16;
   EXPECT_THAT(error_of(EmitTarget::trl, job, 8), HasSubstr("data_parallel 1 is 1 GPUs, not 8"));
   EXPECT_THAT(error_of(EmitTarget::fsdp, job), HasSubstr("does not shard by FSDP"));
-  EXPECT_THAT(error_of(EmitTarget::deepspeed, job), HasSubstr("mixed_deepspeed"));
+  EXPECT_THAT(error_of(EmitTarget::deepspeed, job), HasSubstr("--precision mixed-deepspeed"));
   EXPECT_THAT(error_of(EmitTarget::vllm, job), HasSubstr("serves models"));
   EXPECT_THAT(error_of(EmitTarget::trl, job, 0, "--config"), HasSubstr("taken for an option"));
   EXPECT_THAT(error_of(EmitTarget::trl, job, 0, "a\nb"), HasSubstr("control characters"));

@@ -54,6 +54,7 @@ Json llama_factory_config(const std::string& model, const TrainingJob& job) {
   const bool brain = !half && job.precision != Precision::fp32;
   config.set("bf16", brain && !is_pure(job)).set("pure_bf16", is_pure(job)).set("fp16", half);
   config.set("optim", trainer_name(job.optimizer).value_or("adamw_torch"));
+  if (job.compiled) config.set("torch_compile", true);
   if (job.optimizer == Optimizer::sgd_momentum) config.set("optim_args", "momentum=0.9");
   config.set("learning_rate", learning_rate(job)).set("lr_scheduler_type", "cosine").set("warmup_steps", 20);
   config.set("max_grad_norm", kGradientClipping);

@@ -36,7 +36,26 @@ Status check_gpus(const Job& job, int gpus) {
   return {};
 }
 
+// Weights that have to be made, or found, before the command can run: where they are expected, and the note that says
+// so.
+std::string place_of(const std::string& model, const ServedWeights& weights, std::string_view ending) {
+  const std::string name = model.substr(model.find_last_of('/') + 1);
+  return fmt::format("{}-{}{}", name, weights.format.empty() ? "F16" : weights.format, ending);
+}
+
 // ---------------------------------------------------------------- vLLM
+
+// What vLLM makes of 16-bit weights while it loads them (docs/features/quantization: fp8, bitsandbytes). Empty:
+// nothing.
+Words loading_options(std::string_view format) {
+  const std::string name = lower(format);
+  if (name == "fp32" || name == "f32") return {"--dtype", "float32"};
+  if (name == "fp16" || name == "f16") return {"--dtype", "float16"};
+  if (name == "bf16") return {"--dtype", "bfloat16"};
+  if (name == "fp8") return {"--quantization", "fp8"};
+  if (name == "bnb-nf4" || name == "bnb-nf4-dq") return {"--quantization", "bitsandbytes"};
+  return {};
+}
 
 // Source: vllm/config/cache.py, CacheDType.
 Result<std::optional<std::string>> vllm_cache_type(const Job& job) {
@@ -57,12 +76,15 @@ Result<std::optional<std::string>> vllm_cache_type(const Job& job) {
   }
 }
 
-Result<Emission> emit_vllm(const std::string& model, const Job& job, int gpus) {
+Result<Emission> emit_vllm(const std::string& model, const Job& job, int gpus, const ServedWeights& weights) {
   if (job.engine != Engine::vllm)
     return fail(ErrorCode::bad_input, fmt::format("the answer is for {}, not for vLLM", name_of(job.engine)),
                 "--engine vllm");
   GW_TRY(check_gpus(job, gpus));
-  Words words{"vllm", "serve", model};
+  const Words loading = loading_options(weights.format);
+  const bool elsewhere = !weights.format.empty() && loading.empty();
+  Words words{"vllm", "serve", elsewhere ? place_of(model, weights, "") : model};
+  words.insert(words.end(), loading.begin(), loading.end());
   option(words, "--tensor-parallel-size", std::optional(job.tensor_parallel));
   if (job.pipeline_parallel > 1) option(words, "--pipeline-parallel-size", std::optional(job.pipeline_parallel));
   option(words, "--max-model-len", job.context_tokens);
@@ -76,6 +98,10 @@ Result<Emission> emit_vllm(const std::string& model, const Job& job, int gpus) {
   if (!job.vllm.hybrid_kv_manager) words.emplace_back("--disable-hybrid-kv-cache-manager");
   Emission emission;
   emission.command = joined(words);
+  if (elsewhere)
+    emission.notes.push_back(
+        fmt::format("{} stands for a folder or a repository that holds {} as {}: vLLM does not make that itself.",
+                    words[2], model, weights.format));
   if (!job.vllm.mxfp4_backend.empty())
     emission.notes.push_back(
         fmt::format("vLLM chooses the MXFP4 kernel by the GPU; the answer assumed {}.", job.vllm.mxfp4_backend));
@@ -114,9 +140,21 @@ void flash_attention(const Job& job, Words& words) {
   }
 }
 
-Result<Emission> emit_llama_cpp(const std::string& model, const Job& job) {
+// llama.cpp and ollama read GGUF only, and make no other quantisation of it while they load it.
+bool needs_gguf(const ServedWeights& weights) {
+  return !weights.is_gguf || !weights.format.empty();
+}
+std::string gguf_note(const std::string& file, const std::string& model, const ServedWeights& weights) {
+  return fmt::format(
+      "{} is {} as GGUF: convert_hf_to_gguf.py and llama-quantize of llama.cpp make it, or name another.", file,
+      model + (weights.format.empty() ? "" : " in " + weights.format));
+}
+
+Result<Emission> emit_llama_cpp(const std::string& model, const Job& job, const ServedWeights& weights) {
   if (job.llama.mla_mode) return fail(ErrorCode::unsupported, "-mla is an option of ik_llama.cpp, not of llama.cpp");
-  Words words{"llama-server", is_path(model) ? "-m" : "-hf", model};
+  const bool made = needs_gguf(weights);
+  const std::string file = made ? place_of(model, weights, ".gguf") : model;
+  Words words{"llama-server", made || is_path(model) ? "-m" : "-hf", file};
   option(words, "-c", job.context_tokens);
   option(words, "-np", std::optional(job.sequences));
   option(words, "-ngl", std::optional(job.llama.gpu_layers.value_or(kAllLayers)));
@@ -133,6 +171,7 @@ Result<Emission> emit_llama_cpp(const std::string& model, const Job& job) {
   if (job.llama.kv_on_host) words.emplace_back("--no-kv-offload");
   Emission emission;
   emission.command = joined(words);
+  if (made) emission.notes.push_back(gguf_note(file, model, weights));
   if (job.llama.projector) emission.notes.push_back("Name the projector's file with --mmproj.");
   return emission;
 }
@@ -167,10 +206,11 @@ Status check_ollama(const Job& job) {
   return {};
 }
 
-Result<Emission> emit_ollama(const std::string& model, const Job& job) {
+Result<Emission> emit_ollama(const std::string& model, const Job& job, const ServedWeights& weights) {
   GW_TRY(check_ollama(job));
-  const bool path = is_path(model);
-  std::string file = fmt::format("FROM {}{}\n", path ? "" : "hf.co/", model);
+  const bool made = needs_gguf(weights);
+  const std::string from = made ? "./" + place_of(model, weights, ".gguf") : is_path(model) ? model : "hf.co/" + model;
+  std::string file = fmt::format("FROM {}\n", from);
   if (job.context_tokens)
     file += fmt::format("PARAMETER num_ctx {}\n", *job.context_tokens / std::max<std::int64_t>(job.sequences, 1));
   file += fmt::format("PARAMETER num_gpu {}\n", job.llama.gpu_layers.value_or(kAllLayers));
@@ -183,19 +223,21 @@ Result<Emission> emit_ollama(const std::string& model, const Job& job) {
   if (job.key_type) server += fmt::format(" OLLAMA_KV_CACHE_TYPE={}", cache_type(*job.key_type));
   const std::string name = ollama_name(model);
   emission.command = fmt::format("{} ollama serve\nollama create {} -f Modelfile\nollama run {}\n", server, name, name);
+  if (made) emission.notes.push_back(gguf_note(from, model, weights));
   emission.notes.push_back("The variables belong to the server: set them where `ollama serve` starts (its service).");
   return emission;
 }
 
 }  // namespace
 
-Result<Emission> emit_serving(EmitTarget target, const std::string& model, const Job& job, int gpus) {
-  if (target == EmitTarget::vllm) return emit_vllm(model, job, gpus);
+Result<Emission> emit_serving(EmitTarget target, const std::string& model, const Job& job, int gpus,
+                              const ServedWeights& weights) {
+  if (target == EmitTarget::vllm) return emit_vllm(model, job, gpus, weights);
   if (!is_llama_cpp(job))
     return fail(ErrorCode::bad_input,
                 fmt::format("the answer is for {}, not for {}", name_of(job.engine), name_of(target)),
                 fmt::format("--engine {}", name_of(target)));
-  return target == EmitTarget::ollama ? emit_ollama(model, job) : emit_llama_cpp(model, job);
+  return target == EmitTarget::ollama ? emit_ollama(model, job, weights) : emit_llama_cpp(model, job, weights);
 }
 
 }  // namespace gpuwright::fit

@@ -9,6 +9,7 @@
 namespace gpuwright::fit {
 
 // `model` has been checked: no scheme, no control characters, no leading dash.
-Result<Emission> emit_serving(EmitTarget target, const std::string& model, const Job& job, int gpus);
+Result<Emission> emit_serving(EmitTarget target, const std::string& model, const Job& job, int gpus,
+                              const ServedWeights& weights);
 
 }  // namespace gpuwright::fit

@@ -65,11 +65,12 @@ Status check_precision(EmitTarget target, const TrainingJob& job) {
   if (job.precision == Precision::mixed_megatron) return cannot(target, "does not have Megatron's mixed precision");
   if (job.precision == Precision::mixed_deepspeed && !zero)
     return cannot(target, "has DeepSpeed's mixed precision only with ZeRO", "--emit deepspeed");
-  const bool pure = job.precision == Precision::pure_bf16 && (stage > 0 || job.method != TrainingMethod::full);
+  const bool pure = job.precision == Precision::pure_bf16 && stage > 0;
   if (zero && job.precision != Precision::mixed_deepspeed && job.precision != Precision::fp32 && !pure)
-    return cannot(target, "takes mixed_deepspeed, fp32 or (under ZeRO 1 to 3) pure_bf16 with DeepSpeed");
+    return cannot(target, "takes mixed-deepspeed, fp32 or (under ZeRO 1 to 3) pure-bf16 with DeepSpeed",
+                  "--precision mixed-deepspeed");
   if (target == EmitTarget::llama_factory && stage == 3 && job.precision == Precision::pure_bf16)
-    return cannot(target, "refuses pure_bf16 with ZeRO-3", "--emit deepspeed");
+    return cannot(target, "refuses pure-bf16 with ZeRO-3", "--emit deepspeed");
   if (job.method == TrainingMethod::qlora && stage == 3)
     return cannot(target, "cannot shard a 4-bit base with ZeRO-3: bitsandbytes packs it when it is loaded whole",
                   "ZeRO-2 or FSDP");
@@ -109,15 +110,6 @@ Status check_engine(EmitTarget target, const TrainingJob& job) {
     return {};
   return cannot(target, fmt::format("starts transformers, and the answer is for {}", name_of(job.engine)),
                 "ask for the engine transformers, deepspeed or fsdp");
-}
-
-Status check(EmitTarget target, const TrainingJob& job, int gpus) {
-  GW_TRY(check_engine(target, job));
-  GW_TRY(check_numbers(job, gpus));
-  GW_TRY(check_parallelism(target, job));
-  GW_TRY(check_precision(target, job));
-  GW_TRY(check_memory_savers(target, job));
-  return check_attention(target, job);
 }
 
 // ---------------------------------------------------------------- how it starts
@@ -250,8 +242,17 @@ Emission emit_llama_factory(const std::string& model, const TrainingJob& job) {
 
 }  // namespace
 
+Status check_training(EmitTarget target, const TrainingJob& job, int gpus) {
+  GW_TRY(check_engine(target, job));
+  GW_TRY(check_numbers(job, gpus));
+  GW_TRY(check_parallelism(target, job));
+  GW_TRY(check_precision(target, job));
+  GW_TRY(check_memory_savers(target, job));
+  return check_attention(target, job);
+}
+
 Result<Emission> emit_training(EmitTarget target, const std::string& model, const TrainingJob& job, int gpus) {
-  GW_TRY(check(target, job, gpus));
+  GW_TRY(check_training(target, job, gpus));
   Emission emission = target == EmitTarget::trl             ? emit_trl(model, job)
                       : target == EmitTarget::llama_factory ? emit_llama_factory(model, job)
                                                             : emit_sft(target, model, job);

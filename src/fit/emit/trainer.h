@@ -12,6 +12,8 @@ namespace gpuwright::fit {
 
 // `model` has been checked: no scheme, no control characters, no leading dash.
 Result<Emission> emit_training(EmitTarget target, const std::string& model, const TrainingJob& job, int gpus);
+// What the target cannot express.
+Status check_training(EmitTarget target, const TrainingJob& job, int gpus);
 
 // ---------------------------------------------------------------- parts, one file each
 

@@ -83,7 +83,9 @@ Json model_arguments(const std::string& model, const TrainingJob& job) {
   arguments.set("lora_dropout", job.lora.dropout ? 0.05 : 0.0).set("use_dora", job.method == TrainingMethod::dora);
   if (!job.lora.targets.empty()) {
     Json targets = Json::array();
-    for (const std::string& target : job.lora.targets) targets.push(target);
+    // TRL makes one name a string (ModelConfig), which PEFT matches whole, as a pattern, and not as a name.
+    const bool pattern = job.lora.targets.size() == 1 && job.lora.targets.front() != "all-linear";
+    for (const std::string& target : job.lora.targets) targets.push(pattern ? ".*\\." + target : target);
     arguments.set("lora_target_modules", targets);
   }
   if (job.lora.trainable_embeddings)

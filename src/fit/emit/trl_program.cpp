@@ -43,9 +43,10 @@ std::string adapters(const TrainingJob& job, const Json& model_arguments) {
   lora.set("task_type", "CAUSAL_LM").set("r", job.lora.rank).set("lora_alpha", lora_alpha(job));
   lora.set("lora_dropout", job.lora.dropout ? 0.05 : 0.0).set("bias", "none");
   lora.set("use_dora", job.method == TrainingMethod::dora);
-  const Json* targets = model_arguments.find("lora_target_modules");
-  const bool all_linear = targets != nullptr && targets->items().size() == 1;
-  if (targets != nullptr) lora.set("target_modules", all_linear ? targets->items().front() : *targets);
+  if (job.lora.targets == std::vector<std::string>{"all-linear"})
+    lora.set("target_modules", "all-linear");
+  else if (!job.lora.targets.empty())
+    lora.set("target_modules", Json(Json::Array(job.lora.targets.begin(), job.lora.targets.end())));
   if (const Json* whole = model_arguments.find("lora_modules_to_save")) lora.set("modules_to_save", *whole);
   return fmt::format("adapters = LoraConfig(\n{})\n", arguments_of(lora));
 }

@@ -122,6 +122,10 @@ std::optional<TrainingJob> job_at(const TrainingJob& base, TrainingMethod method
   const bool frozen = method != TrainingMethod::full;
   if (frozen && numerics == Numerics::pure) return std::nullopt;   // a frozen base is 16-bit anyway
   if (frozen && optimizer != base.optimizer) return std::nullopt;  // adapters' states are not what is short
+  // Megatron-LM's optimizers step fp32 copies (megatron/core/optimizer): neither is to be had there.
+  if (layout.engine == TrainingEngine::megatron && !frozen &&
+      (numerics == Numerics::pure || (optimizer == Optimizer::adamw_8bit && base.optimizer != optimizer)))
+    return std::nullopt;
   if (method == TrainingMethod::qlora && (layout.tensor_parallel > 1 || layout.pipeline_parallel > 1))
     return std::nullopt;  // bitsandbytes' matrices cannot be split
   job.method = method;

@@ -58,11 +58,7 @@ class Search {
   Result<Strategy> run() {
     Strategy answer;
     answer.plans = candidates_.size();
-    if (candidates_.empty())
-      return fail(ErrorCode::bad_input,
-                  fmt::format("a global batch of {} cannot be shared out over {} GPUs with these settings",
-                              request_.global_batch, gpus_),
-                  fmt::format("take a multiple of {}: --global-batch", gpus_));
+    if (candidates_.empty()) return no_plan();
     answer.plain = GW_TRY(plan(plain_job()));
     Verdict wanted = Verdict::fits;
     std::optional<std::size_t> best = first_that(wanted, 0);
@@ -82,6 +78,17 @@ class Search {
   }
 
  private:
+  tl::unexpected<Error> no_plan() const {
+    if (disallowed_ > 0)
+      return fail(ErrorCode::unsupported,
+                  fmt::format("none of the {} plans is one that what is asked for can run", disallowed_));
+    const std::int64_t multiple = gpus_ * (request_.freedom.micro_batch ? 1 : request_.job.micro_batch);
+    return fail(ErrorCode::bad_input,
+                fmt::format("a global batch of {} cannot be shared out over {} {} with these settings",
+                            request_.global_batch, gpus_, gpus_ == 1 ? "GPU" : "GPUs"),
+                fmt::format("take a multiple of {}: --global-batch", multiple));
+  }
+
   // ------------------------------------------------------------ points
 
   std::optional<TrainingJob> job_of(const Point& point) const {
@@ -111,10 +118,15 @@ class Search {
     add_index(points, space_.chunked_loss.size(), &Point::loss);
     add_index(points, space_.layouts.size(), &Point::layout);
     add_index(points, space_.micro_batches.size(), &Point::micro);
-    for (const Point& point : points)
-      if (const auto job = job_of(point))
+    for (const Point& point : points) {
+      const auto job = job_of(point);
+      if (!job) continue;
+      if (request_.allowed && !request_.allowed(*job))
+        ++disallowed_;
+      else
         candidates_.push_back(
             {point, slowdown_.factor(*job) * (is_handicapped(*job) ? handicap_ : 1), job->gradient_accumulation > 1});
+    }
     std::sort(candidates_.begin(), candidates_.end(),
               [](const Candidate& a, const Candidate& b) { return a.order() < b.order(); });
     answers_.resize(candidates_.size());
@@ -273,6 +285,7 @@ class Search {
   double handicap_;
   Memory memory_;
   std::vector<Candidate> candidates_;
+  std::size_t disallowed_ = 0;
   std::vector<std::optional<Memory::Answer>> answers_;  // of each candidate
   std::vector<std::optional<Memory::Answer>> lean_;     // of each group
   std::vector<std::vector<Failure>> failed_[2];         // for `fits` and `tight`; by group and accumulation

@@ -13,6 +13,7 @@
 // bound).
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,7 @@ struct StrategyRequest {
   std::int64_t global_batch = 16;  // sequences of one optimizer step over all GPUs
   Freedom freedom;
   bool strict = false;  // a tight fit is no fit; else it is taken only where nothing fits surely
+  std::function<bool(const TrainingJob&)> allowed;  // plans that may be the answer (all, when it is empty)
 };
 
 struct Plan {
