@@ -9,6 +9,7 @@ std::vector<SourceEntry> all_sources(const SourceOptions& options) {
     return SourceEntry{name, [options, make] { return make(options); }};
   };
   std::vector<SourceEntry> entries;
+  entries.push_back(entry("nvml", nvml_source));
   entries.push_back(entry("process", process_source));
   return entries;
 }

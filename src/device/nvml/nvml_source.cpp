@@ -1,0 +1,439 @@
+#include "device/nvml/nvml_source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/text.h"
+#include "device/nvml/trouble.h"
+
+namespace gpuwright::device::nvidia {
+namespace {
+
+constexpr unsigned kMostDevices = 256;
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kReopenAfter = 5 * kSecond;  // a library that was not there may be installed later
+constexpr std::int64_t kBusPeriod = 10 * kSecond;
+// A device that was reset answers only to a new session, which costs the other devices time: tried ever more seldom.
+constexpr std::int64_t kFirstRestart = kSecond, kLastRestart = 60 * kSecond;
+
+bool any_asleep(const std::vector<BusDevice>& bus) {
+  return std::any_of(bus.begin(), bus.end(), [](const BusDevice& device) { return device.asleep; });
+}
+bool all_asleep(const std::vector<BusDevice>& bus) {
+  return !bus.empty() && std::all_of(bus.begin(), bus.end(), [](const BusDevice& device) { return device.asleep; });
+}
+
+// "535.129.03" of "12.535.129.03": NVML puts the newest CUDA that it knows before the driver's version.
+std::string driver_part(std::string version) {
+  if (std::count(version.begin(), version.end(), '.') == 3 || version.find('.') <= 2)
+    version.erase(0, version.find('.') + 1);
+  return version;
+}
+
+Reading<std::string> library_version(Asker& ask) {
+  std::array<char, nvml::kVersionSize> buffer{};
+  const nvml::Return code = ask(ask.functions().nvmlSystemGetNVMLVersion, buffer.data(), nvml::kVersionSize);
+  Reading<std::string> version = text(code, buffer.data(), buffer.size());
+  if (version) return driver_part(*version);
+  const std::string by_name = ask.library().version_in_file_name();
+  return by_name.empty() ? version : Reading<std::string>(by_name);
+}
+
+void report(Snapshot& snapshot, SourceReport::Outcome outcome, std::string text, std::string hint = {}) {
+  snapshot.sources.push_back({"nvml", outcome, std::move(text), std::move(hint)});
+}
+
+}  // namespace
+
+NvmlSource::NvmlSource(const SourceOptions& options) : options_(options), files_(options) {}
+
+NvmlSource::NvmlSource(const SourceOptions& options, std::shared_ptr<const Library> library)
+    : options_(options), files_(options), library_(std::move(library)) {}
+
+NvmlSource::~NvmlSource() {
+  if (library_ == nullptr || !library_->open()) return;
+  Asker ask(*library_, no_watch());
+  stop(ask);
+}
+
+// ---------------------------------------------------------------- the session
+
+bool NvmlSource::open(Snapshot& snapshot) {
+  const bool retry = library_ != nullptr && !library_->open() && snapshot.monotonic_ns - opened_ns_ >= kReopenAfter;
+  if (library_ == nullptr || retry) {
+    library_ = std::make_shared<const Library>(options_);
+    opened_ns_ = snapshot.monotonic_ns;
+  }
+  if (library_->open()) return true;
+  report(snapshot, library_->absent() ? SourceReport::Outcome::absent : SourceReport::Outcome::failed,
+         library_->trouble(),
+         library_->absent() ? "" : "reinstall the NVIDIA driver's libraries of this machine's architecture");
+  return false;
+}
+
+bool NvmlSource::start(Snapshot& snapshot, Asker& ask) {
+  const Functions& f = ask.functions();
+  // Version 1 fails when one GPU of several is bad.
+  nvml::Return code = ask(f.nvmlInit_v2);
+  if (code == nvml::kFunctionNotFound) code = ask(f.nvmlInit);
+  if (code == nvml::kSuccess || code == nvml::kAlreadyInitialized) {
+    started_ = true;
+    started_ns_ = snapshot.monotonic_ns;
+    restart_wait_ns_ = std::clamp(restart_wait_ns_ * 2, kFirstRestart, kLastRestart);
+    read_driver(ask);
+    events_.start(ask);
+    return true;
+  }
+  InitFailure failure;
+  failure.code = code;
+  failure.driver_words = library_->text_of(code);
+  failure.module_version = files_.module_version();
+  failure.library_version = library_version(ask).optional();
+  failure.has_devices = !files_.bus_devices().empty();
+  failure.nodes_forbidden = files_.nodes_forbidden();
+  failure.inside_container = files_.inside_container();
+  snapshot.sources.push_back(report_of(failure));
+  Driver driver;
+  driver.source = "nvml";
+  driver.version = failure.module_version ? Reading<std::string>(*failure.module_version) : Why::no_driver;
+  driver.library_version = failure.library_version ? Reading<std::string>(*failure.library_version) : Why::no_data;
+  driver.cuda_version = why_of(code);
+  snapshot.drivers.push_back(std::move(driver));
+  return false;
+}
+
+void NvmlSource::stop(Asker& ask) {
+  ask.turn_to(-1);
+  if (!started_) return;
+  started_ = false;
+  if (meter_ != nullptr && !meter_->forget_devices()) never_shut_down_ = true;
+  retire_cards(ask);
+  events_.stop(ask);
+  if (!never_shut_down_) ask(ask.functions().nvmlShutdown);
+}
+
+void NvmlSource::read_driver(Asker& ask) {
+  const Functions& f = ask.functions();
+  driver_ = {};
+  driver_.source = "nvml";
+  std::array<char, nvml::kVersionSize> buffer{};
+  nvml::Return code = ask(f.nvmlSystemGetDriverVersion, buffer.data(), nvml::kVersionSize);
+  driver_.version = text(code, buffer.data(), buffer.size());
+  driver_.library_version = library_version(ask);
+  int cuda = 0;
+  code = ask(f.nvmlSystemGetCudaDriverVersion_v2, &cuda);
+  if (code != nvml::kSuccess) code = ask(f.nvmlSystemGetCudaDriverVersion, &cuda);
+  if (code == nvml::kSuccess && cuda > 0)
+    driver_.cuda_version = fmt::format("{}.{}", cuda / 1000, cuda % 1000 / 10);
+  else
+    driver_.cuda_version = code == nvml::kSuccess ? Why::implausible : why_of(code);
+}
+
+// ---------------------------------------------------------------- which devices
+
+std::vector<BusDevice> NvmlSource::scan_bus(std::int64_t now_ns) {
+  if (options_.wake) return {};
+  if (due(bus_read_ns_, now_ns, kBusPeriod)) {
+    bus_ = files_.bus_devices();
+    bus_read_ns_ = now_ns;
+  } else {
+    for (BusDevice& device : bus_) device.asleep = files_.asleep(device.address);
+  }
+  return bus_;
+}
+
+bool NvmlSource::devices_changed(Asker& ask, const std::vector<BusDevice>& bus) {
+  if (any_asleep(bus) != by_address_) return true;
+  if (by_address_) {
+    if (bus.size() != cards_.size()) return true;
+    for (std::size_t i = 0; i < bus.size(); ++i)
+      if (bus[i].address != cards_[i].address || bus[i].asleep != cards_[i].asleep) return true;
+    return false;
+  }
+  unsigned count = 0;
+  nvml::Return code = ask(ask.functions().nvmlDeviceGetCount_v2, &count);
+  if (code == nvml::kFunctionNotFound) code = ask(ask.functions().nvmlDeviceGetCount, &count);
+  return code == nvml::kSuccess && std::min(count, kMostDevices) != cards_.size();
+}
+
+void NvmlSource::retire_cards(Asker& ask) {
+  for (Card& card : cards_) {
+    for (Slice& slice : card.slices) slice.activity.release(ask);
+    card.activity.release(ask);
+  }
+  before_ = std::move(cards_);
+  cards_.clear();
+}
+
+// Where some GPU sleeps, the others are asked for by address: a handle by index is had by opening devices, which wakes
+// them (aristocratos/btop#1831).
+void NvmlSource::find_devices(Asker& ask, const std::vector<BusDevice>& bus) {
+  retire_cards(ask);
+  by_address_ = any_asleep(bus);
+  unsigned count = static_cast<unsigned>(bus.size());
+  if (!by_address_) {
+    count = 0;
+    nvml::Return code = ask(ask.functions().nvmlDeviceGetCount_v2, &count);
+    if (code == nvml::kFunctionNotFound) code = ask(ask.functions().nvmlDeviceGetCount, &count);
+    if (code != nvml::kSuccess) count = 0;
+  }
+  cards_.resize(std::min(count, kMostDevices));
+  // Both are in the order of the bus; where a GPU is hidden from one of them, which is which is not known.
+  const bool same = bus.size() == cards_.size();
+  for (std::size_t i = 0; i < cards_.size(); ++i) {
+    cards_[i].index = static_cast<int>(i);
+    if (same) cards_[i].address = bus[i].address;
+    cards_[i].asleep = by_address_ && bus[i].asleep;
+  }
+}
+
+nvml::Return NvmlSource::get_handle(Card& card, Asker& ask) {
+  const Functions& f = ask.functions();
+  nvml::Return code = nvml::kSuccess;
+  if (by_address_) {
+    code = ask(f.nvmlDeviceGetHandleByPciBusId_v2, card.address.c_str(), &card.handle);
+    if (code == nvml::kFunctionNotFound)
+      code = ask(f.nvmlDeviceGetHandleByPciBusId, card.address.c_str(), &card.handle);
+  } else {
+    const auto index = static_cast<unsigned>(card.index);
+    code = ask(f.nvmlDeviceGetHandleByIndex_v2, index, &card.handle);
+    if (code == nvml::kFunctionNotFound) code = ask(f.nvmlDeviceGetHandleByIndex, index, &card.handle);
+  }
+  if (code != nvml::kSuccess) card.handle = nullptr;
+  return code;
+}
+
+// ---------------------------------------------------------------- one device
+
+void NvmlSource::tell_what_the_bus_knows(Card& card) {
+  if (!card.has_facts) {
+    card.facts = Gpu{};
+    card.facts.vendor = Vendor::nvidia;
+    card.facts.source = "nvml";
+    card.facts.index = card.facts.vendor_index = card.index;
+    if (!card.address.empty()) {
+      card.facts.pci_address = card.address;
+      const ModuleFacts known = files_.module_facts(card.address);
+      if (!known.name.empty()) card.facts.name = known.name;
+      if (!known.uuid.empty()) card.facts.uuid = known.uuid;
+      if (known.minor) card.facts.device_minor = *known.minor;
+      card.facts.numa_node = files_.numa_node(card.address);
+    }
+  }
+  card.row = card.facts;
+  card.slow_read_ns.reset();
+  card.health_read_ns.reset();
+  card.slices_read_ns.reset();
+  card.links_read_ns.reset();
+}
+
+void NvmlSource::tell_failure(Card& card, Asker& ask, nvml::Return code) {
+  tell_what_the_bus_knows(card);
+  card.gone = code != nvml::kTimeout && code != nvml::kNoPermission;
+  card.row.state = state_of(code);
+  card.row.state_detail = advice_for(card.row.state, card.index, ask.library().text_of(code));
+  explain_missing(card.row, why_of(code));
+}
+
+void NvmlSource::tell_traffic_by_meter(Card& card) {
+  if (!options_.wants.traffic || !card.pcie_needs_meter || card.integrated) return;
+  if (meter_ == nullptr) meter_ = std::make_unique<PcieMeter>(library_);
+  const PcieMeter::Traffic traffic = meter_->read(card.index, card.handle);
+  card.row.pcie_sent = traffic.sent;
+  card.row.pcie_received = traffic.received;
+}
+
+XidHistory& NvmlSource::history_of(const Card& card) {
+  return histories_[card.facts.uuid ? *card.facts.uuid : fmt::format("#{}", card.index)];
+}
+
+namespace {
+
+void tell_activity(Card& card, Asker& ask, const Round& round) {
+  if (!round.wants.activity) return;
+  const Activity activity = card.activity.read(ask, card.handle, std::nullopt, round.now_ns);
+  card.row.sm_activity = activity.sm;
+  card.row.sm_occupancy = activity.occupancy;
+  card.row.tensor_activity = activity.tensor;
+}
+
+// A device that answers may yet say that it must not be worked with.
+void judge(Card& card) {
+  card.row.state = State::ok;
+  card.row.state_detail.clear();
+  const std::string action = card.row.recovery_action.value_or("none");
+  if (action.find("reset") == std::string::npos && action.find("reboot") == std::string::npos) return;
+  card.row.state = State::needs_reset;
+  card.row.state_detail = fmt::format("the driver asks to {}", action);
+}
+
+}  // namespace
+
+void NvmlSource::get_to_know(Card& card, CardAsker& ask) {
+  read_facts(card, ask, files_);
+  if (!ask.fine()) return;
+  const auto same = std::find_if(before_.begin(), before_.end(), [&card](const Card& other) {
+    return other.facts.uuid.known() && other.facts.uuid == card.facts.uuid;
+  });
+  if (same != before_.end()) card.adopt(std::move(*same));
+  XidHistory& history = history_of(card);
+  const nvml::Return watched = events_.watch(ask.plain(), card.index, card.handle);
+  if (watched != nvml::kSuccess && history.events.empty()) history.last = why_of(watched);
+}
+
+// The code is that of the memory, by which a handle shows whether it is still good.
+nvml::Return NvmlSource::ask_all(Card& card, CardAsker& ask, const Round& round, Gpu& row,
+                                 std::vector<Process>& processes) {
+  if (!card.has_facts) {
+    get_to_know(card, ask);
+    row = card.row;
+  }
+  if (ask.fine()) read_mig_mode(card, ask);
+  const nvml::Return memory = ask.fine() ? read_memory(card, ask) : ask.plain().trouble();
+  if (memory == nvml::kInvalidArgument) return memory;
+  if (ask.fine()) read_utilization(card, ask);
+  if (ask.fine()) read_clocks(card, ask);
+  if (ask.fine()) read_fields(card, ask, round);
+  if (ask.fine()) read_slow(card, ask, round.now_ns);
+  if (ask.fine()) read_links(card, ask, round);
+  if (ask.fine()) read_slices(card, ask, round);
+  if (ask.fine()) tell_activity(card, ask.plain(), round);
+  if (!ask.fine() || !(round.wants.processes || card.integrated)) return memory;
+  const nvml::Return listed = read_processes(card, ask, processes);
+  if (ask.fine()) read_process_utilization(card, ask, round, processes);
+  tell_unified_memory(card, files_, listed, processes);
+  if (!round.wants.processes) processes.clear();
+  return memory;
+}
+
+NvmlSource::Outcome NvmlSource::read_device(Card& card, Asker& plain, const Round& round, Gpu& row,
+                                            std::vector<Process>& processes) {
+  if (card.handle == nullptr) {
+    const nvml::Return code = get_handle(card, plain);
+    if (code != nvml::kSuccess) {
+      tell_failure(card, plain, code);
+      return code == nvml::kUninitialized ? Outcome::start_again : Outcome::done;
+    }
+    card.has_facts = false;
+  }
+  CardAsker ask(plain, card);
+  const nvml::Return memory = ask_all(card, ask, round, row, processes);
+  // A handle that is refused belongs to a device that is no more.
+  const nvml::Return code = plain.fine() ? memory : plain.trouble();
+  const bool stale = code == nvml::kUninitialized || code == nvml::kInvalidArgument;
+  if (stale || !plain.fine()) {
+    processes.clear();
+    tell_failure(card, plain, code);
+    return stale ? Outcome::start_again : Outcome::done;
+  }
+  tell_traffic_by_meter(card);
+  card.gone = false;
+  judge(card);
+  return Outcome::done;
+}
+
+// ---------------------------------------------------------------- a read
+
+void NvmlSource::tell_sleep(Card& card) {
+  tell_what_the_bus_knows(card);
+  card.row.state = State::asleep;
+  card.row.state_detail = advice_for(State::asleep, card.index, "");
+  explain_missing(card.row, Why::asleep);
+}
+
+NvmlSource::Outcome NvmlSource::read_devices(Asker& ask, const Round& round, Snapshot& snapshot) {
+  Outcome outcome = Outcome::done;
+  for (Card& card : cards_) {
+    const std::size_t position = snapshot.gpus.size();
+    std::vector<Process> processes;
+    if (!card.has_facts) tell_what_the_bus_knows(card);
+    snapshot.gpus.push_back(card.facts);
+    ask.turn_to(card.index);
+    if (card.asleep)
+      tell_sleep(card);
+    else if (ask.watch().forbidden("nvml", card.index))
+      tell_failure(card, ask, nvml::kTimeout);
+    else if (read_device(card, ask, round, snapshot.gpus[position], processes) == Outcome::start_again)
+      outcome = Outcome::start_again;
+    card.position = -1;
+    // Jetson: NVML answers zeros and garbage, the kernel's files know (tegra_source).
+    if (card.facts.name && card.facts.name->find("(nvgpu)") != std::string::npos) {
+      snapshot.gpus.pop_back();
+      continue;
+    }
+    card.position = static_cast<int>(position);
+    snapshot.gpus[position] = card.row;
+    for (Process& process : processes) {
+      process.gpu = card.position;
+      snapshot.processes.push_back(std::move(process));
+    }
+  }
+  ask.turn_to(-1);
+  tell_events(ask, round);
+  for (const Card& card : cards_)
+    if (card.position >= 0) snapshot.gpus[static_cast<std::size_t>(card.position)] = card.row;
+  return outcome;
+}
+
+void NvmlSource::tell_events(Asker& ask, const Round& round) {
+  bool mig_changed = false;
+  for (const auto& [index, code] : events_.poll(ask, mig_changed))
+    if (const auto at = static_cast<std::size_t>(index); at < cards_.size())
+      history_of(cards_[at]).add(code, round.time);
+  for (Card& card : cards_) {
+    if (mig_changed) card.slices_read_ns.reset();
+    if (card.asleep || !card.has_facts) continue;
+    const XidHistory& history = history_of(card);
+    card.row.xids = history.events;
+    card.row.last_xid = history.last;
+  }
+}
+
+void NvmlSource::read(Snapshot& snapshot, CallWatch& watch) {
+  if (options_.nvml_library.empty() && options_.simulated == nullptr && library_ == nullptr) return;
+  if (watch.forbidden("nvml", -1)) {
+    report(snapshot, SourceReport::Outcome::failed, "NVIDIA's driver did not answer in time",
+           "'dmesg | grep -i -e nvrm -e xid' says what it met");
+    return;
+  }
+  const std::vector<BusDevice> bus = scan_bus(snapshot.monotonic_ns);
+  if (!open(snapshot)) return;
+  Asker ask(*library_, watch);
+  const Round round{snapshot.monotonic_ns, snapshot.time, options_.wants, files_};
+  const bool nothing_to_ask = all_asleep(bus);
+  const auto any_gone = [this] {
+    return std::any_of(cards_.begin(), cards_.end(), [](const Card& card) { return card.gone; });
+  };
+  const std::size_t gpus = snapshot.gpus.size(), processes = snapshot.processes.size();
+  if (started_ && any_gone() && may_restart(round.now_ns)) stop(ask);
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    snapshot.gpus.resize(gpus);
+    snapshot.processes.resize(processes);
+    if (!started_ && !nothing_to_ask && !start(snapshot, ask)) break;
+    if (cards_.empty() || devices_changed(ask, bus)) find_devices(ask, bus);
+    const Outcome outcome = read_devices(ask, round, snapshot);
+    if (outcome == Outcome::done || attempt > 0 || !may_restart(round.now_ns)) break;
+    stop(ask);
+  }
+  if (!any_gone()) restart_wait_ns_ = kFirstRestart;
+  snapshot.vendor_calls += ask.calls() + (meter_ != nullptr ? meter_->take_calls() : 0);
+  if (!started_ && !nothing_to_ask) return;
+  if (started_) snapshot.drivers.push_back(driver_);
+  if (snapshot.gpus.size() == gpus)
+    report(snapshot, SourceReport::Outcome::absent, "NVIDIA's driver runs, but has no GPU");
+  else
+    report(snapshot, SourceReport::Outcome::found, "");
+}
+
+}  // namespace gpuwright::device::nvidia
+
+namespace gpuwright::device {
+
+std::unique_ptr<Source> nvml_source(const SourceOptions& options) {
+  return std::make_unique<nvidia::NvmlSource>(options);
+}
+
+}  // namespace gpuwright::device
