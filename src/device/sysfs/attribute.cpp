@@ -143,7 +143,9 @@ Reading<Hertz> read_hertz(const std::string& path, double unit) {
   return scaled<Hertz>(path, unit);
 }
 Reading<Ratio> read_ratio(const std::string& path, double full) {
-  return scaled<Ratio>(path, 1 / full);
+  const auto number = read_integer(path);
+  if (!number) return number.why();
+  return plausible(Ratio{static_cast<double>(*number) / full});
 }
 
 Reading<Watts> plausible(Watts watts) {
