@@ -10,6 +10,10 @@ std::vector<SourceEntry> all_sources(const SourceOptions& options) {
   };
   std::vector<SourceEntry> entries;
   entries.push_back(entry("nvml", nvml_source));
+  if (!options.simulated) {
+    entries.push_back(entry("amdgpu", amdgpu_source));
+    entries.push_back(entry("intel", intel_source));
+  }
   entries.push_back(entry("process", process_source));
   return entries;
 }
