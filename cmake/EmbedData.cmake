@@ -26,7 +26,7 @@ ${declarations}}
 namespace gpuwright {
 namespace {
 struct Row { std::string_view name; const char* begin; const char* end; };
-const Row kRows[] = {
+constexpr Row kRows[] = {
 ${rows}};
 }  // namespace
 std::optional<std::string_view> embedded_data(std::string_view name) {

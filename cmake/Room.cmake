@@ -1,8 +1,11 @@
-# gw_room(<name> [DEPENDS <room>...] [LINK <library>...]): one folder under src/ is one static library
+# gw_room(<name> [DEPENDS <room>...] [LINK <library>...] [EXCLUDE <regex>]): one folder under src/ is one static library
 # gpuwright_<name>; its *_test.cpp become one test program <name>_test that ctest knows.
 function(gw_room name)
-  cmake_parse_arguments(ROOM "" "" "DEPENDS;LINK" ${ARGN})
+  cmake_parse_arguments(ROOM "" "" "DEPENDS;LINK;EXCLUDE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  if(ROOM_EXCLUDE)
+    list(FILTER sources EXCLUDE REGEX "${ROOM_EXCLUDE}")
+  endif()
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$|/testing/")
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$|/testing/")

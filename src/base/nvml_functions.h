@@ -56,6 +56,8 @@
   X(nvmlDeviceGetDisplayMode, (nvml::Device, nvml::EnableState*))                                              \
   X(nvmlDeviceGetDisplayActive, (nvml::Device, nvml::EnableState*))                                            \
   X(nvmlDeviceGetComputeMode, (nvml::Device, nvml::ComputeMode*))                                              \
+  X(nvmlDeviceGetDriverModel, (nvml::Device, int*, int*))                                                      \
+  X(nvmlDeviceGetDriverModel_v2, (nvml::Device, int*, int*))                                                   \
   X(nvmlDeviceGetMemoryInfo, (nvml::Device, nvml::Memory*))                                                    \
   X(nvmlDeviceGetMemoryInfo_v2, (nvml::Device, nvml::MemoryV2*))                                               \
   X(nvmlDeviceGetBAR1MemoryInfo, (nvml::Device, nvml::Bar1Memory*))                                            \

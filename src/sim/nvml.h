@@ -14,6 +14,10 @@ class Host;
 // NVML_ERROR_DRIVER_NOT_LOADED).
 void install_nvml(std::shared_ptr<Host> host);
 
+// Likewise, but the host is made by the first call that needs one: for the library, which is loaded by programs that
+// may never ask.
+void install_nvml_when_asked(std::shared_ptr<Host> (*make)());
+
 // The function of that name as dlsym would give it, or nullptr where the simulated driver lacks it: a scenario may
 // leave symbols out as an old driver does.
 void* nvml_symbol(std::string_view name);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
 namespace gpuwright::sim {
 namespace {
@@ -14,9 +15,10 @@ constexpr std::uint64_t kMark = 0x4757;  // "GW"
 struct Library {
   std::mutex mutex;
   std::shared_ptr<Host> host;
-  std::uint64_t generation = 0;  // how many hosts were installed
-  int opened = 0;                // nvmlInit without nvmlShutdown
-  int opened_reloads = 0;        // reloads() when it was opened
+  std::shared_ptr<Host> (*make)() = nullptr;  // gives the host when there is to be one
+  std::uint64_t generation = 0;               // how many hosts were installed
+  int opened = 0;                             // nvmlInit without nvmlShutdown
+  int opened_reloads = 0;                     // reloads() when it was opened
 };
 
 Library& library() {
@@ -72,8 +74,16 @@ void install_nvml(std::shared_ptr<Host> host) {
   Library& all = library();
   const std::lock_guard lock(all.mutex);
   all.host = std::move(host);
+  all.make = nullptr;
   all.generation = (all.generation + 1) & 0xff;
   all.opened = 0;
+}
+
+void install_nvml_when_asked(std::shared_ptr<Host> (*make)()) {
+  install_nvml(nullptr);
+  Library& all = library();
+  const std::lock_guard lock(all.mutex);
+  all.make = make;
 }
 
 namespace calls {
@@ -81,6 +91,7 @@ namespace calls {
 std::shared_ptr<Host> installed() {
   Library& all = library();
   const std::lock_guard lock(all.mutex);
+  if (all.make != nullptr) all.host = std::exchange(all.make, nullptr)();
   return all.host;
 }
 

@@ -89,6 +89,12 @@ Return affinity(const char* function, nvml::Device device, unsigned words, unsig
   });
 }
 
+// WDDM or TCC: Windows alone knows such things.
+Return driver_model(const char* function, nvml::Device device, const int* current, const int* pending) {
+  if (current == nullptr || pending == nullptr) return nvml::kInvalidArgument;
+  return calls::for_gpu(function, device, [](const GpuView&) { return nvml::kNotSupported; });
+}
+
 }  // namespace
 
 Return nvmlDeviceGetName(nvml::Device device, char* name, unsigned size) {
@@ -205,6 +211,13 @@ Return nvmlDeviceGetDisplayActive(nvml::Device device, nvml::EnableState* active
 }
 Return nvmlDeviceGetComputeMode(nvml::Device device, nvml::ComputeMode* mode) {
   return tell(__func__, device, mode, [](const GpuView& gpu) { return std::optional(gpu.spec().compute_mode); });
+}
+
+Return nvmlDeviceGetDriverModel(nvml::Device device, int* current, int* pending) {
+  return driver_model(__func__, device, current, pending);
+}
+Return nvmlDeviceGetDriverModel_v2(nvml::Device device, int* current, int* pending) {
+  return driver_model(__func__, device, current, pending);
 }
 
 }  // namespace gpuwright::sim
