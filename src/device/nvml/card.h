@@ -50,6 +50,9 @@ struct Card {
   bool mig_on = false;
   std::vector<Slice> slices;
 
+  // Lists of processes by kind that were empty when last asked, which is asked again seldom.
+  std::map<std::uint8_t, std::int64_t> empty_lists;
+
   ByteRate pcie_sent, pcie_received, link_sent, link_received;
   enum class LinkCounters { untried, total, each, none } link_counters = LinkCounters::untried;
   std::optional<unsigned> link_count;
@@ -108,6 +111,7 @@ struct Round {
   const HostFiles& files;
 };
 
+inline constexpr std::int64_t kSlowPeriod = 2'000'000'000;
 bool due(const std::optional<std::int64_t>& last_ns, std::int64_t now_ns, std::int64_t period_ns);
 
 // Of a GPU or a MIG instance. A total of 0 is NOT_SUPPORTED.
@@ -122,6 +126,8 @@ nvml::Return read_memory(Card& card, CardAsker& ask);                 // memory.
 // Once the processes are known: what a GPU without memory of its own holds.
 void tell_unified_memory(Card& card, const HostFiles& files, nvml::Return listed,
                          const std::vector<Process>& processes);
+Reading<Ratio> engine_utilization(const Card& card, CardAsker& ask,
+                                  const Function<nvml::Return(nvml::Device, unsigned*, unsigned*)>& function);
 void read_utilization(Card& card, CardAsker& ask);                // load.cpp
 void read_clocks(Card& card, CardAsker& ask);                     // clocks.cpp
 void read_slow(Card& card, CardAsker& ask, std::int64_t now_ns);  // slow.cpp
@@ -131,7 +137,8 @@ void read_links(Card& card, CardAsker& ask, const Round& round);   // links.cpp
 void read_mig_mode(Card& card, CardAsker& ask);                    // mig.cpp
 void read_slices(Card& card, CardAsker& ask, const Round& round);  // mig.cpp
 // The code is that of the first list: whether the processes are known at all.
-nvml::Return read_processes(Card& card, CardAsker& ask, std::vector<Process>& processes);  // processes.cpp
+nvml::Return read_processes(Card& card, CardAsker& ask, const Round& round,
+                            std::vector<Process>& processes);  // processes.cpp
 void read_process_utilization(Card& card, CardAsker& ask, const Round& round, std::vector<Process>& processes);
 
 }  // namespace gpuwright::device::nvidia

@@ -45,7 +45,6 @@ void read_clocks(Card& card, CardAsker& ask) {
   gpu.sm_clock = clock(nvml::kClockSm);
   gpu.graphics_clock = clock(nvml::kClockGraphics);
   gpu.memory_clock = clock(nvml::kClockMemory);
-  gpu.video_clock = clock(nvml::kClockVideo);
   if (!ask.fine()) return;
   gpu.performance_state = performance_state(ask);
   gpu.throttle_reasons = throttle_reasons(ask);

@@ -130,6 +130,8 @@ void read_facts(Card& card, CardAsker& ask, const HostFiles& files) {
   card.facts.index = card.facts.vendor_index = card.index;
   card.facts.vendor = Vendor::nvidia;
   card.facts.source = "nvml";
+  card.facts.host_used = card.facts.gtt_total = card.facts.gtt_used = Why::not_supported;
+  card.facts.vram_total = card.facts.vram_used = Why::not_supported;
   read_identity(card, ask);
   if (ask.fine()) read_address(card, ask, files);
   if (ask.fine()) read_limits(card, ask);

@@ -13,23 +13,25 @@ Reading<Ratio> or_in_mig(const Card& card, Reading<Ratio> reading) {
 
 }  // namespace
 
+Reading<Ratio> engine_utilization(const Card& card, CardAsker& ask,
+                                  const Function<nvml::Return(nvml::Device, unsigned*, unsigned*)>& function) {
+  if (!ask.fine()) return Why::no_data;
+  unsigned value = 0, period_us = 0;
+  const nvml::Return code = ask(function, &value, &period_us);
+  return or_in_mig(card, percent(code, value));
+}
+
 void read_utilization(Card& card, CardAsker& ask) {
   const Functions& f = ask.functions();
   Gpu& gpu = card.row;
   nvml::Utilization rates{};
   const nvml::Return code = ask(f.nvmlDeviceGetUtilizationRates, &rates);
+  // A GPU that was just divided stops telling; its mode is looked at seldom.
+  if (code == nvml::kNotSupported && !card.mig_on) read_mig_mode(card, ask);
   gpu.utilization = or_in_mig(card, percent(code, rates.gpu));
   gpu.memory_utilization = or_in_mig(card, percent(code, rates.memory));
-  const auto engine = [&](const Function<nvml::Return(nvml::Device, unsigned*, unsigned*)>& function) {
-    if (!ask.fine()) return Reading<Ratio>(Why::no_data);
-    unsigned value = 0, period_us = 0;
-    const nvml::Return told = ask(function, &value, &period_us);
-    return or_in_mig(card, percent(told, value));
-  };
-  gpu.encoder_utilization = engine(f.nvmlDeviceGetEncoderUtilization);
-  gpu.decoder_utilization = engine(f.nvmlDeviceGetDecoderUtilization);
-  gpu.jpeg_utilization = engine(f.nvmlDeviceGetJpgUtilization);
-  gpu.ofa_utilization = engine(f.nvmlDeviceGetOfaUtilization);
+  gpu.encoder_utilization = engine_utilization(card, ask, f.nvmlDeviceGetEncoderUtilization);
+  gpu.decoder_utilization = engine_utilization(card, ask, f.nvmlDeviceGetDecoderUtilization);
 }
 
 }  // namespace gpuwright::device::nvidia

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <utility>
 
 #include "base/text.h"
+#include "device/cuda_order.h"
 #include "device/nvml/trouble.h"
 
 namespace gpuwright::device::nvidia {
@@ -291,7 +293,7 @@ nvml::Return NvmlSource::ask_all(Card& card, CardAsker& ask, const Round& round,
     get_to_know(card, ask);
     row = card.row;
   }
-  if (ask.fine()) read_mig_mode(card, ask);
+  if (ask.fine() && (card.mig_on || due(card.slow_read_ns, round.now_ns, kSlowPeriod))) read_mig_mode(card, ask);
   const nvml::Return memory = ask.fine() ? read_memory(card, ask) : ask.plain().trouble();
   if (memory == nvml::kInvalidArgument) return memory;
   if (ask.fine()) read_utilization(card, ask);
@@ -302,7 +304,7 @@ nvml::Return NvmlSource::ask_all(Card& card, CardAsker& ask, const Round& round,
   if (ask.fine()) read_slices(card, ask, round);
   if (ask.fine()) tell_activity(card, ask.plain(), round);
   if (!ask.fine() || !(round.wants.processes || card.integrated)) return memory;
-  const nvml::Return listed = read_processes(card, ask, processes);
+  const nvml::Return listed = read_processes(card, ask, round, processes);
   if (ask.fine()) read_process_utilization(card, ask, round, processes);
   tell_unified_memory(card, files_, listed, processes);
   if (!round.wants.processes) processes.clear();
@@ -392,6 +394,15 @@ void NvmlSource::tell_events(Asker& ask, const Round& round) {
   }
 }
 
+void NvmlSource::number_for_cuda(Snapshot& snapshot, std::size_t first) const {
+  const char* order = options_.simulated == nullptr ? std::getenv("CUDA_DEVICE_ORDER") : nullptr;
+  const bool by_bus = order != nullptr && std::string_view(order) == "PCI_BUS_ID";
+  const auto begin = snapshot.gpus.begin() + static_cast<std::ptrdiff_t>(first);
+  const std::vector<CudaNumbers> numbers = cuda_numbers({begin, snapshot.gpus.end()});
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    snapshot.gpus[first + i].cuda_index = by_bus ? numbers[i].by_bus : numbers[i].by_speed;
+}
+
 void NvmlSource::read(Snapshot& snapshot, CallWatch& watch) {
   if (options_.nvml_library.empty() && options_.simulated == nullptr && library_ == nullptr) return;
   if (watch.forbidden("nvml", -1)) {
@@ -419,6 +430,7 @@ void NvmlSource::read(Snapshot& snapshot, CallWatch& watch) {
     stop(ask);
   }
   if (!any_gone()) restart_wait_ns_ = kFirstRestart;
+  number_for_cuda(snapshot, gpus);
   snapshot.vendor_calls += ask.calls() + (meter_ != nullptr ? meter_->take_calls() : 0);
   if (!started_ && !nothing_to_ask) return;
   if (started_) snapshot.drivers.push_back(driver_);

@@ -47,6 +47,7 @@ class NvmlSource : public Source {
   void tell_what_the_bus_knows(Card& card);
   void tell_events(Asker& ask, const Round& round);
   XidHistory& history_of(const Card& card);
+  void number_for_cuda(Snapshot& snapshot, std::size_t first) const;
   std::vector<BusDevice> scan_bus(std::int64_t now_ns);
 
   const SourceOptions options_;

@@ -5,7 +5,6 @@
 namespace gpuwright::device::nvidia {
 namespace {
 
-constexpr std::int64_t kPeriod = 2'000'000'000;
 constexpr double kFanOverdrive = 150;  // "may exceed 100 % in certain cases" (nvml.h): taken as full speed
 
 Reading<std::string> compute_mode(CardAsker& ask) {
@@ -41,6 +40,15 @@ void read_settings(Gpu& gpu, CardAsker& ask) {
   gpu.power_limit = milliwatts(code, limit);
 }
 
+void read_rare_engines(Card& card, CardAsker& ask) {
+  const Functions& f = ask.functions();
+  card.row.jpeg_utilization = engine_utilization(card, ask, f.nvmlDeviceGetJpgUtilization);
+  card.row.ofa_utilization = engine_utilization(card, ask, f.nvmlDeviceGetOfaUtilization);
+  unsigned clock = 0;
+  const nvml::Return code = ask(f.nvmlDeviceGetClockInfo, nvml::kClockVideo, &clock);
+  card.row.video_clock = megahertz(code, clock);
+}
+
 void read_fan(Gpu& gpu, CardAsker& ask) {
   const Functions& f = ask.functions();
   unsigned speed = 0;
@@ -69,11 +77,12 @@ void read_bus(Gpu& gpu, CardAsker& ask) {
 }  // namespace
 
 void read_slow(Card& card, CardAsker& ask, std::int64_t now_ns) {
-  if (!due(card.slow_read_ns, now_ns, kPeriod)) return;
+  if (!due(card.slow_read_ns, now_ns, kSlowPeriod)) return;
   card.slow_read_ns = now_ns;
   read_settings(card.row, ask);
   if (ask.fine()) read_fan(card.row, ask);
   if (ask.fine()) read_bus(card.row, ask);
+  if (ask.fine()) read_rare_engines(card, ask);
 }
 
 }  // namespace gpuwright::device::nvidia
