@@ -95,13 +95,6 @@ std::shared_ptr<Host> installed() {
   return all.host;
 }
 
-bool has_symbol(const DriverSpec& driver, std::string_view function) {
-  return std::none_of(driver.missing.begin(), driver.missing.end(), [function](const std::string& missing) {
-    if (!missing.ends_with('*')) return function == missing;
-    return function.starts_with(std::string_view(missing).substr(0, missing.size() - 1));
-  });
-}
-
 Entry enter_closed(const char* function) {
   Entry entry;
   entry.host = installed();
