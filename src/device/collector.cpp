@@ -189,10 +189,15 @@ class Collector::Watch : public CallWatch {
   }
 
  private:
-  // Only rows that were not told of in an earlier reading: once the devices are known, this costs nothing.
+  // Only rows that were not told of in an earlier reading, and the last one again once it has a name: when the devices
+  // are known, this costs nothing.
   void tell_new_rows() {
-    if (snapshot_->gpus.size() <= rows_told_) return;
-    rows_told_ = snapshot_->gpus.size();
+    const std::vector<Gpu>& rows = snapshot_->gpus;
+    if (rows.empty() || rows.size() < rows_told_) return;
+    const bool has_name = rows.back().uuid.known() || rows.back().name.known();
+    if (rows.size() == rows_told_ && (last_has_name_ || !has_name)) return;
+    rows_told_ = rows.size();
+    last_has_name_ = has_name;
     send_all(socket_, kRowsSoFar + encode_frame(*snapshot_));
   }
 
@@ -202,6 +207,7 @@ class Collector::Watch : public CallWatch {
   std::vector<Place> forbidden_;
   std::string running_;
   std::size_t rows_told_ = 0;
+  bool last_has_name_ = false;
 };
 
 int Collector::serve(int socket, SourceSet& sources, Note& note) {

@@ -33,7 +33,8 @@ SourceReport report_of(const CollectorTrouble& trouble) {
   SourceReport report{trouble.place.source, SourceReport::Outcome::failed, trouble.text, ""};
   if (report.source.empty()) report.source = "collector";
   report.hint = trouble.kind == CollectorTrouble::Kind::hung
-                    ? "the driver hangs: see the kernel's log (dmesg) for what it says of the GPU"
+                    ? "see the kernel's log (dmesg) for what the driver says; one that starts its GPUs anew for each "
+                      "program is slow at first, too: turn persistence mode on (nvidia-smi -pm 1)"
                     : "see the kernel's log (dmesg) for what ended it";
   return report;
 }
