@@ -86,6 +86,13 @@ Result<LogAnswer> answer_log(const Arguments& arguments, const catalog::Catalog&
     return fail(ErrorCode::bad_input,
                 fmt::format("{}: none of its {} lines tells of memory", answer.log.name, answer.log.lines),
                 fmt::format("looked for {}", fmt::join(fit::memory_lines_known(), "; ")));
+  const fit::LogProgram program = answer.log.run.program;
+  const bool serves =
+      program == fit::LogProgram::llama_cpp || program == fit::LogProgram::ollama || program == fit::LogProgram::vllm;
+  if (serves && wants_training(arguments))
+    return fail(ErrorCode::bad_input,
+                fmt::format("{} is a log of {}, which serves", answer.log.name, fit::name_of(program)),
+                "leave --train out");
   answer.words = GW_TRY(with_log(arguments, answer.log.run, catalog));
   answer.request = GW_TRY(read_fit_request(answer.words.arguments, catalog));
   if (answer.request.items.size() != 1)
@@ -351,10 +358,19 @@ bool asks_to_learn(const Arguments& arguments) {
 }
 
 Result<int> run_fit_log(const Arguments& arguments, const Console& console, const catalog::Catalog& catalog) {
-  if (const auto which = arguments.value("--forget")) return forget(*which, console);
-  if (arguments.has("--calibration")) return show_corrections(console);
+  if (const auto which = arguments.value("--forget")) {
+    GW_TRY(only_beside(arguments, "--forget", {}));
+    return forget(*which, console);
+  }
+  if (arguments.has("--calibration")) {
+    GW_TRY(only_beside(arguments, "--calibration", {}));
+    return show_corrections(console);
+  }
   if (!arguments.has("--from-log"))
     return fail(ErrorCode::bad_input, "--calibrate needs a log", "gpuwright fit --from-log FILE --calibrate");
+  GW_TRY(
+      refuse_beside(arguments, "--from-log",
+                    {"--emit", "--out", "--force", "--max", "--smallest-gpu", "--strategy", "--strict", "--explain"}));
   const LogAnswer answer = GW_TRY(answer_log(arguments, catalog));
   if (console.json)
     console.out << to_json(answer).dump() << '\n';

@@ -249,26 +249,6 @@ Status check_reserve(const FitRequest& request, const Arguments& arguments) {
   return {};
 }
 
-// An option that only other engines have would change nothing, and the answer would mislead.
-Status refuse_foreign_options(const FitRequest& request, const Arguments& arguments) {
-  const auto used = [&](std::initializer_list<fit::Engine> engines) {
-    return std::any_of(request.items.begin(), request.items.end(), [&](const FitItem& item) {
-      return !item.training && std::find(engines.begin(), engines.end(), item.job.engine) != engines.end();
-    });
-  };
-  for (const Option& option : fit_options()) {
-    if (!arguments.has(option.name)) continue;
-    const bool foreign =
-        (option.group == kLlamaOptions && !used({fit::Engine::llama_cpp, fit::Engine::ollama})) ||
-        (option.group == kVllmOptions && !used({fit::Engine::vllm, fit::Engine::sglang})) ||
-        (option.group == kTorchOptions && !used({fit::Engine::transformers}) && !request.items.front().training);
-    if (foreign)
-      return fail(ErrorCode::bad_input, fmt::format("{} is an option of {}", option.name, option.group),
-                  "name the engine with --engine, or leave the option out");
-  }
-  return {};
-}
-
 // Data parallelism over the GPUs that were named, the strategy, and what training cannot do.
 Status finish_training(FitRequest& request, const Arguments& arguments) {
   FitItem& item = request.items.front();
@@ -310,8 +290,8 @@ Result<FitRequest> read_fit_request(const Arguments& arguments, const catalog::C
     return fail(ErrorCode::bad_input, "several models need a GPU to share", "name one with --gpu");
   GW_TRY(check_reserve(request, arguments));
   GW_TRY(settle_parallelism(request, arguments));
-  GW_TRY(refuse_foreign_options(request, arguments));
   GW_TRY(finish_training(request, arguments));
+  GW_TRY(refuse_idle_options(request, arguments));
   const auto corrections = GW_TRY(fit::load_corrections(fit::calibration_path()));
   for (FitItem& item : request.items) item.job.corrections = corrections;
   if (request.items.size() > 1 && (request.maximise || request.smallest_gpu))

@@ -1,6 +1,7 @@
 // What the words of `gpuwright fit` ask for, checked and resolved: models, how each is served, and the GPUs.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,7 +41,18 @@ struct FitRequest {
 inline constexpr std::string_view kLlamaOptions = "llama.cpp and ollama";
 inline constexpr std::string_view kVllmOptions = "vLLM and SGLang";
 inline constexpr std::string_view kTorchOptions = "transformers";
+inline constexpr std::string_view kTrainingOptions = "Training";
+inline constexpr std::string_view kAdapterOptions = "Training adapters";
+inline constexpr std::string_view kShardingOptions = "Training on several GPUs";
 std::vector<Option> fit_options();
+
+// bad_input for an option that would change nothing: of another engine, of training where nothing is trained, without
+// the option that it belongs to (fit_combinations.cpp).
+Status refuse_idle_options(const FitRequest& request, const Arguments& arguments);
+// The same for a mode of its own: no option but these; none of these.
+Status only_beside(const Arguments& arguments, std::string_view mode, std::initializer_list<std::string_view> allowed);
+Status refuse_beside(const Arguments& arguments, std::string_view mode,
+                     std::initializer_list<std::string_view> refused);
 
 Result<FitRequest> read_fit_request(const Arguments& arguments, const catalog::Catalog& catalog);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "cli/fit_request.h"
 #include "cli/style.h"
 #include "cli/table.h"
 #include "fit/strategy/tables.h"
@@ -164,6 +165,7 @@ bool wants_table(const Arguments& arguments) {
 }
 
 Result<int> run_fit_table(const Arguments& arguments, const Console& console) {
+  GW_TRY(only_beside(arguments, "--table", {}));
   const auto models = arguments.values("MODEL");
   if (arguments.value("--table") == "quantization") {
     if (models.size() > 1) return fail(ErrorCode::bad_input, "--table quantization takes one model");

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "cli/fit_request.h"
 #include "fit/emit/emit.h"
 #include "fit/strategy/words.h"
 
@@ -154,7 +155,7 @@ Result<fit::TrainingEngineChoice> engine_of(const Arguments& arguments) {
 }  // namespace
 
 std::vector<Option> training_options() {
-  const std::string group = "Training", sharding = "Training on several GPUs", adapters = "Training adapters";
+  const std::string group(kTrainingOptions), sharding(kShardingOptions), adapters(kAdapterOptions);
   const auto option = [](const std::string& in, std::string name, std::string value, std::string help,
                          std::vector<std::string> choices = {}) {
     return Option{.name = std::move(name),
