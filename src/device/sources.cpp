@@ -13,6 +13,9 @@ std::vector<SourceEntry> all_sources(const SourceOptions& options) {
   if (!options.simulated) {
     entries.push_back(entry("amdgpu", amdgpu_source));
     entries.push_back(entry("intel", intel_source));
+    entries.push_back(entry("ascend", ascend_source));
+    entries.push_back(entry("tegra", tegra_source));
+    entries.push_back(entry("pci", pci_source));
   }
   entries.push_back(entry("process", process_source));
   return entries;
