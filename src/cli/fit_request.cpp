@@ -196,7 +196,19 @@ Result<FitItem> item_of_config(const fit::ReadConfig& config, const Arguments& a
   const std::string reference = arguments.value("MODEL").value_or(config.model);
   if (reference.empty())
     return fail(ErrorCode::bad_input, "the configuration names no model", "name it: gpuwright fit MODEL --config FILE");
-  FitItem item{reference, GW_TRY(model::load(reference, {})), {}, config.training};
+  model::LoadOptions options;
+  options.upper_bound = arguments.has("--upper-bound");
+  options.variant = arguments.value("--variant").value_or(config.variant);
+  auto model = model::load(reference, options);
+  if (!model && !arguments.has("MODEL")) {
+    Error error = model.error();
+    const bool of_hub = std::count(reference.begin(), reference.end(), '/') == 1 && reference.front() != '.';
+    error.hint = fmt::format("the file names it; write gpuwright fit {} --config {}",
+                             of_hub ? "hf://" + reference : "MODEL", *arguments.value("--config"));
+    return tl::unexpected(std::move(error));
+  }
+  if (!model) return tl::unexpected(model.error());
+  FitItem item{reference, std::move(*model), {}, config.training};
   // The type of what is not quantised says nothing about weights that are stored quantised.
   const bool plain =
       item.model.weight_format == "BF16" || item.model.weight_format == "F16" || item.model.weight_format == "F32";

@@ -24,7 +24,8 @@ bool is_assignment(std::string_view word) {
   return true;
 }
 
-// How many words name the program; 0 when they name none that is read.
+// How many words name the program; 0 when they name none that is read. vLLM's image runs `vllm serve` on what stands
+// behind it.
 std::pair<Program, std::size_t> program_of(const std::vector<ShellWord>& words, std::size_t at) {
   const auto word = [&](std::size_t index) {
     return at + index < words.size() ? std::string_view(words[at + index].text) : "";
@@ -34,6 +35,9 @@ std::pair<Program, std::size_t> program_of(const std::vector<ShellWord>& words, 
   if (name == "llama-server" || name == "llama-cli") return {Program::llama_server, 1};
   const bool python = name.substr(0, 6) == "python" && word(1) == "-m";
   if (python && word(2) == "vllm.entrypoints.openai.api_server") return {Program::vllm, 3};
+  if (name == "docker" || name == "podman")
+    for (std::size_t i = at; i < words.size(); ++i)
+      if (words[i].text.find("vllm/vllm-openai") != std::string::npos) return {Program::vllm, i - at + 1};
   return {Program::none, 0};
 }
 
@@ -42,6 +46,36 @@ bool may_be_command(std::string_view text) {
   const std::string_view head = text.substr(0, 4096);
   return head.find("vllm") != head.npos || head.find("llama-server") != head.npos ||
          head.find("llama-cli") != head.npos;
+}
+
+// Of a script, the command that is read: the first line that runs one of the programs, with the lines that continue it.
+// The lines before it are never looked into.
+struct Excerpt {
+  std::string_view text;
+  std::int64_t lines_before = 0;
+};
+bool runs_program(std::string_view line) {
+  const std::string_view content = trim(line);
+  if (content.empty() || content.front() == '#') return false;
+  const auto words = split(content, ' ');
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string_view name = base_name(words[i]);
+    if (name == "llama-server" || name == "llama-cli" || name == "docker" || name == "podman") return true;
+    if (name == "vllm" && i + 1 < words.size() && words[i + 1] == "serve") return true;
+    if (name.substr(0, 6) == "python" && content.find("vllm.entrypoints") != content.npos) return true;
+    if (!is_assignment(words[i]) && words[i] != "exec" && words[i] != "env" && words[i] != "nohup") return false;
+  }
+  return false;
+}
+
+std::optional<Excerpt> command_in(std::string_view text) {
+  std::size_t at = 0;
+  for (std::int64_t line = 0; at < text.size(); ++line) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    if (runs_program(text.substr(at, end - at))) return Excerpt{text.substr(at), line};
+    at = end + 1;
+  }
+  return std::nullopt;
 }
 
 bool starts_as_file(std::string_view text) {
@@ -111,10 +145,13 @@ void CommandReader::note_unknown(const CommandOption& option, std::vector<Config
 
 Result<std::optional<ReadConfig>> read_command(const ConfigText& text, const Job& base) {
   if (!may_be_command(text.text) || starts_as_file(text.text)) return std::nullopt;
-  std::vector<ShellWord> words = GW_TRY(shell_words(text.text, text.name));
+  const auto excerpt = command_in(text.text);
+  if (!excerpt) return std::nullopt;
+  std::vector<ShellWord> words = GW_TRY(shell_words(excerpt->text, text.name, excerpt->lines_before + 1));
   ReadConfig made;
   std::size_t at = 0;
-  while (at < words.size() && (is_assignment(words[at].text) || words[at].text == "exec" || words[at].text == "env")) {
+  while (at < words.size() && (is_assignment(words[at].text) || words[at].text == "exec" || words[at].text == "env" ||
+                               words[at].text == "nohup")) {
     if (is_assignment(words[at].text))
       made.notes.push_back({text.name, words[at].line, words[at].text.substr(0, words[at].text.find('=')),
                             "is set for the command; it was not used"});

@@ -17,6 +17,7 @@ constexpr std::array kOptimizers{
     OptimizerName{"adamw_8bit", Optimizer::adamw_8bit},
     OptimizerName{"adamw_torch_8bit", Optimizer::adamw_8bit},
     OptimizerName{"adamw_torch_4bit", Optimizer::adamw_4bit},
+    OptimizerName{"paged_adamw_8bit", Optimizer::adamw_8bit},  // its pages leave the GPU only where memory is short
     OptimizerName{"paged_adamw_32bit", Optimizer::adamw_paged},
     OptimizerName{"paged_adamw", Optimizer::adamw_paged},
     OptimizerName{"adafactor", Optimizer::adafactor},

@@ -41,7 +41,8 @@ struct ReadConfig {
   std::vector<ConfigFormat> formats;  // of the texts, in their order
   std::optional<TrainingJob> training;
   std::optional<Job> serving;
-  std::string model;  // as the file names it; empty when it does not
+  std::string model;    // as the file names it; empty when it does not
+  std::string variant;  // the quantisation of that repository which the command names ("Q4_K_M"); may be empty
   std::string
       weight_format;  // how the command says that weights are stored ("fp8", "bfloat16"); empty when it does not
   std::vector<ConfigNote> notes;

@@ -33,6 +33,8 @@ Status read_offload(KeyReader& zero, const std::string& file, std::string_view k
   const auto device = GW_TRY(section.word("device"));
   if (device && *device != "cpu" && *device != "nvme" && *device != "none")
     return fault_at(section.place("device"), "is none of cpu, nvme and none");
+  if (device && *device == "nvme")
+    section.note("device", "is nvme: counted as host memory, which then holds buffers only", told.notes);
   section.pass({"pin_memory", "nvme_path", "buffer_count", "buffer_size", "max_in_cpu", "pipeline_read",
                 "pipeline_write", "fast_init", "ratio", "pipeline"});
   section.note_rest(told.notes);
@@ -44,6 +46,7 @@ Status read_zero(KeyReader& root, const std::string& file, TrainingTold& told) {
   if (node == nullptr) return {};
   if (!node->is_map()) return fault_at(root.place("zero_optimization"), "is not a section");
   KeyReader zero(*node, file, "zero_optimization.");
+  if (zero.is_auto("stage")) return fault_at(zero.place("stage"), "is auto, which nothing answers", "0, 1, 2 or 3");
   GW_TRY(zero.tell(told.zero_stage, "stage", 0));
   if (told.zero_stage && *told.zero_stage > 3) return fault_at(zero.place("stage"), "is none of 0, 1, 2 and 3");
   GW_TRY(zero.tell(told.overlap_comm, "overlap_comm"));

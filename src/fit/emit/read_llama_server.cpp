@@ -133,12 +133,18 @@ Status read_llama_server(CommandReader& words, Job& job, ReadConfig& into) {
       return fail(ErrorCode::bad_input, fmt::format("'{}' stands behind no option", *option->value));
     if (GW_TRY(read_cache_option(words, *option, job))) continue;
     if (GW_TRY(read_placement_option(words, *option, job))) continue;
-    if (is_one_of(kModel, option->name) || is_one_of(kRepository, option->name))
+    if (is_one_of(kModel, option->name)) {
       into.model = GW_TRY(words.value(*option));
-    else if (is_one_of(kHarmlessWithValue, option->name))
+    } else if (is_one_of(kRepository, option->name)) {
+      const std::string named = GW_TRY(words.value(*option));
+      const std::size_t colon = named.find(':');
+      into.model = "hf://" + named.substr(0, colon);
+      if (colon != std::string::npos) into.variant = named.substr(colon + 1);
+    } else if (is_one_of(kHarmlessWithValue, option->name)) {
       GW_TRY(words.value(*option));
-    else if (!is_one_of(kHarmlessFlags, option->name))
+    } else if (!is_one_of(kHarmlessFlags, option->name)) {
       words.note_unknown(*option, into.notes);
+    }
   }
   return {};
 }

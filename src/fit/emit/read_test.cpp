@@ -299,6 +299,55 @@ TEST(ReadCommand, LlamaServer) {
   EXPECT_TRUE(made->notes.empty());
 }
 
+TEST(ReadCommand, StandsInAScript) {
+  const auto made = read(
+      "#!/bin/bash\nexport HF_HOME=$HOME/models\ncd $(dirname $0)\n\n# the server\n"
+      "nohup vllm serve org/m \\\n  --dtype half -tp 2 > serve.log 2>&1 &\ntail -f serve.log\n",
+      "serve.sh");
+  ASSERT_TRUE(made) << error_of(made);
+  EXPECT_EQ(made->model, "org/m");
+  EXPECT_EQ(made->weight_format, "fp16");
+  EXPECT_EQ(made->serving->tensor_parallel, 2);
+  EXPECT_THAT(made->notes, ::testing::IsEmpty());
+  EXPECT_THAT(error_of(read("export A=1\nvllm serve x \\\n  --max-model-len two\n", "serve.sh")),
+              HasSubstr("serve.sh:3: --max-model-len"));
+}
+
+// vLLM's documentation, deployment/docker.md.
+TEST(ReadCommand, StandsBehindAnImage) {
+  const auto made = read(
+      "docker run --runtime nvidia --gpus all -p 8000:8000 --ipc=host vllm/vllm-openai:latest "
+      "--model mistralai/Mistral-7B-v0.1 --max-model-len 8k");
+  ASSERT_TRUE(made) << error_of(made);
+  EXPECT_EQ(made->model, "mistralai/Mistral-7B-v0.1");
+  EXPECT_EQ(made->serving->context_tokens, 8000);
+}
+
+TEST(ReadCommand, RepositoriesOfLlamaServer) {
+  const auto made = read("llama-server -hf org/m-GGUF:Q4_K_M -c 4096");
+  ASSERT_TRUE(made) << error_of(made);
+  EXPECT_EQ(made->model, "hf://org/m-GGUF");
+  EXPECT_EQ(made->variant, "Q4_K_M");
+}
+
+// LLaMA-Factory's examples/train_lora/llama3_lora_sft.yaml, shortened. It checkpoints unless
+// disable_gradient_checkpointing says otherwise (hparams/model_args.py).
+TEST(ReadTrainer, LlamaFactoryChecks) {
+  const auto made = read(
+      "model_name_or_path: meta-llama/Meta-Llama-3-8B-Instruct\nstage: sft\ndo_train: true\n"
+      "finetuning_type: lora\nlora_rank: 8\ntemplate: llama3\ncutoff_len: 2048\n"
+      "per_device_train_batch_size: 1\ngradient_accumulation_steps: 8\nbf16: true\n");
+  ASSERT_TRUE(made) << error_of(made);
+  EXPECT_EQ(made->training->checkpointing, Checkpointing::full);
+  EXPECT_THAT(made->training->lora.targets, ElementsAre("all-linear"));
+}
+
+TEST(ReadTrainer, PagesOfEightBitStates) {
+  const auto made = read("output_dir: out\noptim: paged_adamw_8bit\n");
+  ASSERT_TRUE(made) << error_of(made);
+  EXPECT_EQ(made->training->optimizer, Optimizer::adamw_8bit);
+}
+
 TEST(ReadCommand, NothingIsRun) {
   EXPECT_THAT(error_of(read("vllm serve $MODEL")), HasSubstr("'$' is for a shell"));
   EXPECT_THAT(error_of(read("vllm serve x; rm -rf /")), HasSubstr("';' is for a shell"));

@@ -156,9 +156,10 @@ Status read_trainer_fsdp(KeyReader& root, const std::string& file, TrainingTold&
   }
   GW_TRY(section.tell(told.fsdp_offload, "cpu_offload"));
   GW_TRY(section.tell(told.fsdp_checkpointing, "activation_checkpointing"));
-  section.pass({"auto_wrap_policy", "transformer_layer_cls_to_wrap", "min_num_params", "cpu_ram_efficient_loading",
-                "state_dict_type", "backward_prefetch", "forward_prefetch", "use_orig_params", "sync_module_states",
-                "limit_all_gathers", "xla", "xla_fsdp_v2", "xla_fsdp_grad_ckpt"});
+  section.pass({"auto_wrap_policy", "transformer_layer_cls_to_wrap", "fsdp_transformer_layer_cls_to_wrap",
+                "min_num_params", "cpu_ram_efficient_loading", "state_dict_type", "backward_prefetch",
+                "forward_prefetch", "use_orig_params", "sync_module_states", "limit_all_gathers", "xla", "xla_fsdp_v2",
+                "xla_fsdp_grad_ckpt"});
   section.note_rest(told.notes);
   return {};
 }
@@ -168,6 +169,16 @@ Status read_trainer_deepspeed(KeyReader& root, const std::string& file, Training
   if (node == nullptr) return {};
   if (node->is_map()) return read_deepspeed(*node, file, told);
   return root.tell(told.deepspeed_file, "deepspeed");
+}
+
+// What is meant where the arguments do not say it. LLaMA-Factory checkpoints unless it is told not to and adapts every
+// linear (hparams/model_args.py, finetuning_args.py).
+Status take_defaults(const KeyReader& root, TrainingTold& told) {
+  if (!told.llama_factory) return {};
+  if (!told.checkpointing) GW_TRY(told.checkpointing.tell(true, root.place("disable_gradient_checkpointing")));
+  if (told.lora.value_or(true) && !told.lora_targets)
+    GW_TRY(told.lora_targets.tell({"all-linear"}, root.place("lora_target")));
+  return {};
 }
 
 // What names data, schedules, logs and checkpoints.
@@ -227,6 +238,7 @@ Status read_trainer(const ConfigNode& map, const std::string& file, TrainingTold
   GW_TRY(read_quantization(root, told));
   GW_TRY(read_trainer_fsdp(root, file, told));
   GW_TRY(read_trainer_deepspeed(root, file, told));
+  GW_TRY(take_defaults(root, told));
   pass_harmless(root);
   root.note_rest(told.notes);
   return {};

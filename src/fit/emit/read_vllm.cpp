@@ -116,6 +116,25 @@ Result<bool> read_parallel_option(CommandReader& words, const CommandOption& opt
   return true;
 }
 
+// --dtype (vllm/config/model.py) and --quantization by the names of formats here; "auto" and what the checkpoint's own
+// configuration decides (compressed-tensors, modelopt) say nothing more than the checkpoint does.
+std::string weight_format(const std::string& name) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kNames{{{"half", "fp16"},
+                                                                                  {"float16", "fp16"},
+                                                                                  {"bfloat16", "bf16"},
+                                                                                  {"float", "fp32"},
+                                                                                  {"float32", "fp32"},
+                                                                                  {"awq", "awq-int4"},
+                                                                                  {"awq_marlin", "awq-int4"},
+                                                                                  {"gptq", "gptq-int4"},
+                                                                                  {"gptq_marlin", "gptq-int4"},
+                                                                                  {"bitsandbytes", "bnb-nf4"},
+                                                                                  {"compressed-tensors", "auto"},
+                                                                                  {"modelopt", "auto"}}};
+  const auto found = std::find_if(kNames.begin(), kNames.end(), [&](const auto& row) { return row.first == name; });
+  return found == kNames.end() ? name : std::string(found->second);
+}
+
 }  // namespace
 
 Status read_vllm(CommandReader& words, Job& job, ReadConfig& into) {
@@ -136,7 +155,7 @@ Status read_vllm(CommandReader& words, Job& job, ReadConfig& into) {
     if (name == "model") {
       into.model = GW_TRY(words.value(*option));
     } else if (name == "dtype" || name == "quantization" || option->name == "-q") {
-      const std::string format = GW_TRY(words.value(*option));
+      const std::string format = weight_format(GW_TRY(words.value(*option)));
       // A quantisation says more about the weights than the type of what is not quantised.
       if (format != "auto" && (name != "dtype" || into.weight_format.empty())) into.weight_format = format;
     } else if (is_harmless_with_value(name)) {

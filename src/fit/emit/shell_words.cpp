@@ -10,7 +10,7 @@ constexpr std::size_t kMostWords = 1'000;
 
 class Splitter {
  public:
-  Splitter(std::string_view text, std::string_view name) : text_(text), name_(name) {}
+  Splitter(std::string_view text, std::string_view name, std::int64_t line) : text_(text), name_(name), line_(line) {}
 
   Result<std::vector<ShellWord>> words() {
     while (!ended()) {
@@ -25,6 +25,8 @@ class Splitter {
         skip_line_end();
       } else if (letter == '#') {
         while (!ended() && text_[at_] != '\n') ++at_;
+      } else if (!words_.empty() && leads_elsewhere()) {
+        break;
       } else {
         if (words_.size() == kMostWords) return fault("the command has too many words");
         words_.push_back({GW_TRY(word()), line_});
@@ -41,6 +43,13 @@ class Splitter {
   tl::unexpected<Error> needs_shell(char letter) const {
     return fault(fmt::format("'{}' is for a shell, and the command is only read, never run", letter),
                  "write the value itself, or put it in single quotes");
+  }
+
+  // "> log", "2>&1", "| tee log", "&": where output goes, or that the shell does not wait. The arguments end there.
+  bool leads_elsewhere() const {
+    const std::size_t sign = text_[at_] >= '0' && text_[at_] <= '9' ? at_ + 1 : at_;
+    if (sign >= text_.size()) return false;
+    return text_[sign] == '>' || (sign == at_ && (text_[at_] == '|' || text_[at_] == '&'));
   }
 
   bool continues_line() const { return text_.substr(at_, 2) == "\\\n" || text_.substr(at_, 3) == "\\\r\n"; }
@@ -108,17 +117,17 @@ class Splitter {
   std::string_view text_;
   std::string_view name_;
   std::size_t at_ = 0;
-  std::int64_t line_ = 1;
+  std::int64_t line_;
   std::vector<ShellWord> words_;
 };
 
 }  // namespace
 
-Result<std::vector<ShellWord>> shell_words(std::string_view text, std::string_view name) {
+Result<std::vector<ShellWord>> shell_words(std::string_view text, std::string_view name, std::int64_t first_line) {
   if (text.size() > kLongest)
     return fail_at(ErrorCode::bad_input, {std::string(name), std::nullopt, std::nullopt},
                    "the command is longer than 64 KiB");
-  return Splitter(text, name).words();
+  return Splitter(text, name, first_line).words();
 }
 
 }  // namespace gpuwright::fit

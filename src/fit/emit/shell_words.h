@@ -1,6 +1,6 @@
 // Splits a command line into words as a POSIX shell would, without running anything: quotes, backslashes, continued
-// lines, comments. What only a shell could answer ($variables, `commands`, globs left as they are, pipes, redirections)
-// is an error, not a guess.
+// lines, comments. What only a shell could answer ($variables, `commands`) is an error, not a guess; globs are left as
+// they are, and a command ends at a pipe, a redirection or "&".
 #pragma once
 
 #include <string>
@@ -17,6 +17,7 @@ struct ShellWord {
 };
 // At most 64 KiB and 1,000 words. Leading lines that are only comments or blank are passed over; the command ends at
 // the end of its (continued) line.
-Result<std::vector<ShellWord>> shell_words(std::string_view text, std::string_view name);
+// `first_line` is the number of the text's first line, for messages.
+Result<std::vector<ShellWord>> shell_words(std::string_view text, std::string_view name, std::int64_t first_line = 1);
 
 }  // namespace gpuwright::fit
