@@ -37,7 +37,6 @@ unsigned architecture_of(const GpuSpec& gpu) {
 }
 
 int brand_of(const GpuSpec& gpu) {
-  if (gpu.name.find("GeForce RTX") != std::string::npos) return nvml::kBrandGeForceRtx;
   if (gpu.name.find("GeForce") != std::string::npos) return nvml::kBrandGeForce;
   if (gpu.name.find("TITAN") != std::string::npos) return nvml::kBrandTitan;
   if (gpu.name.find("Tesla") != std::string::npos) return nvml::kBrandTesla;
