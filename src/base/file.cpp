@@ -22,6 +22,12 @@ tl::unexpected<Error> system_failure(const std::string& path, std::string_view d
   return fail_at(code, {path, std::nullopt, std::nullopt}, fmt::format("cannot {}: {}", doing, std::strerror(number)));
 }
 
+// What cannot be written is never the fault of the words: a folder that is missing, full or not ours.
+tl::unexpected<Error> write_failure(const std::string& path, int number) {
+  return fail_at(ErrorCode::unavailable, {path, std::nullopt, std::nullopt},
+                 fmt::format("cannot write: {}", std::strerror(number)));
+}
+
 class LocalFile : public ByteSource {
  public:
   LocalFile(int descriptor, std::int64_t size, std::string name)
@@ -115,7 +121,7 @@ Result<std::string> read_file(const std::string& path, std::int64_t max_bytes) {
 Status write_file_atomically(const std::string& path, std::string_view contents) {
   std::string temporary = path + ".XXXXXX";
   const int descriptor = ::mkostemp(temporary.data(), O_CLOEXEC);
-  if (descriptor < 0) return system_failure(path, "write", errno);
+  if (descriptor < 0) return write_failure(path, errno);
   int number = 0;
   for (std::size_t done = 0; done < contents.size() && number == 0;) {
     const ssize_t put = ::write(descriptor, contents.data() + done, contents.size() - done);
@@ -127,7 +133,7 @@ Status write_file_atomically(const std::string& path, std::string_view contents)
   if (number == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) number = errno;
   if (number == 0) return {};
   ::unlink(temporary.c_str());
-  return system_failure(path, "write", number);
+  return write_failure(path, number);
 }
 
 bool is_directory(const std::string& path) {

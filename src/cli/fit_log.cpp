@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <ctime>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 
 #include "base/file.h"
@@ -34,6 +36,11 @@ struct LogAnswer {
 
 Result<fit::MemoryLog> read_log(const std::string& path) {
   if (path == "-") return fit::read_memory_log(std::cin, "standard input");
+  std::error_code ignored;
+  if (std::filesystem::is_fifo(path, ignored)) {  // fit --from-log <(journalctl -u vllm)
+    std::ifstream pipe(path);
+    return fit::read_memory_log(pipe, path);
+  }
   const auto file = GW_TRY(open_file(path));
   return fit::read_memory_log(*file);
 }
@@ -179,8 +186,11 @@ void print_learnt(const LogAnswer& answer, const Console& console) {
   if (!answer.learnt) return;
   console.out << '\n';
   if (answer.learnt->empty()) {
-    console.out << "nothing to correct: what a run can teach (compute buffer, activations, allocator, runtime) was "
-                   "predicted, or was not measured\n";
+    console.out << wrap(
+                       "nothing to correct: what a run can teach (compute buffer, activations, allocator, runtime) was "
+                       "predicted, was not measured, or is off by more than a correction may be",
+                       console.width, 2)
+                << '\n';
     return;
   }
   for (const fit::Correction& correction : *answer.learnt)

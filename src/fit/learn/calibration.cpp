@@ -189,7 +189,10 @@ std::string calibration_path() {
 Result<std::vector<Correction>> load_corrections(const std::string& path) {
   if (path.empty() || !path_exists(path)) return std::vector<Correction>{};
   const std::string text = GW_TRY(read_file(path, kMostFileBytes));
-  return corrections_from_toml(text, path);
+  auto corrections = corrections_from_toml(text, path);
+  if (!corrections && corrections.error().hint.empty())
+    corrections.error().hint = "repair the file, or delete it to do without corrections";
+  return corrections;
 }
 
 Status save_corrections(const std::vector<Correction>& corrections, const std::string& path) {

@@ -243,7 +243,7 @@ std::vector<std::string> memory_lines_known() {
       "ollama: msg=\"model weights\", msg=\"kv cache\", msg=\"compute graph\" with device and size",
       "vLLM: \"Model loading took\", \"reserved for KV Cache\", \"GPU KV cache size\", \"Graph capturing finished\"",
       "torch: \"CUDA out of memory. Tried to allocate\", tables of torch.cuda.memory_summary()",
-      "nvidia-smi: its table with \"Memory-Usage\"",
+      "nvidia-smi: its table with \"Memory-Usage\", or --query-gpu=...,memory.used --format=csv",
   };
 }
 

@@ -439,6 +439,20 @@ TEST(NvidiaSmiLog, TableWithAndWithoutProcesses) {
 
 // ---------------------------------------------------------------- anything
 
+// nvidia-smi --help-query-gpu: the form with and without units.
+TEST(NvidiaSmiLog, CommaSeparatedAnswers) {
+  const MemoryLog log = read(
+      "index, name, memory.total [MiB], memory.used [MiB]\n0, NVIDIA A100-SXM4-80GB, 81920 MiB, 36012 MiB\n"
+      "1, NVIDIA A100-SXM4-80GB, 81920 MiB, 7 MiB\n");
+  EXPECT_EQ(log.run.program, LogProgram::nvidia_smi);
+  ASSERT_NE(total(log, Meter::device, 1), nullptr);
+  EXPECT_EQ(total(log, Meter::device, 0)->bytes, mib(36012));
+  EXPECT_EQ(log.run.gpus.at(1).name, "NVIDIA A100-SXM4-80GB");
+  const MemoryLog plain = read("name, memory.used [MiB]\nTesla T4, 5120\nTesla T4, 99999999999999999999\n");
+  EXPECT_EQ(total(plain, Meter::device, 0)->bytes, mib(5120));
+  EXPECT_EQ(total(plain, Meter::device, 1), nullptr);
+}
+
 TEST(MemoryLog, FindsNothingInOtherText) {
   EXPECT_FALSE(read("").found());
   EXPECT_FALSE(read("hello\nworld\nbuffer size = \n| a | b |\nModel loading took long\n").found());

@@ -134,7 +134,7 @@ class NvidiaSmiReader final : public LogReader {
  public:
   void line(std::string_view text, LogBook& book) override {
     text = trim(text);
-    if (!text.starts_with('|')) return;
+    if (!text.starts_with('|')) return comma_separated(text, book);
     const auto cells = split(text.substr(1), '|');
     if (cells.size() < 2) return;
     if (cells.size() >= 3 && looks_like_bus_id(cells[1])) return card(cells[0], book);
@@ -143,6 +143,43 @@ class NvidiaSmiReader final : public LogReader {
   }
 
  private:
+  // nvidia-smi --query-gpu=index,name,memory.total,memory.used --format=csv[,nounits]: a line of names, then one of
+  // values for each GPU.
+  void comma_separated(std::string_view text, LogBook& book) {
+    if (text.find("memory.used") != std::string_view::npos) {
+      columns_.clear();
+      for (const std::string_view cell : split(text, ',')) columns_.emplace_back(trim(cell));
+      rows_ = 0;
+    } else if (!columns_.empty() && text.find(',') != std::string_view::npos) {
+      row(split(text, ','), book);
+    }
+  }
+
+  void row(const std::vector<std::string_view>& cells, LogBook& book) {
+    if (cells.size() != columns_.size()) return columns_.clear();
+    const auto cell = [&](std::string_view name) -> std::optional<std::string_view> {
+      for (std::size_t i = 0; i < columns_.size(); ++i)
+        if (std::string_view(columns_[i]).substr(0, name.size()) == name) return trim(cells[i]);
+      return std::nullopt;
+    };
+    const auto amount = [&](std::string_view name) {
+      const auto value = cell(name);
+      const bool plain = value && value->find_first_not_of("0123456789") == std::string_view::npos;
+      return value ? scan_amount(plain ? std::string(*value) + " MiB" : std::string(*value)) : std::nullopt;
+    };
+    const auto index = cell("index") ? scan_integer(*cell("index")) : std::optional(rows_);
+    const auto used = amount("memory.used");
+    ++rows_;
+    if (!index || *index >= static_cast<std::int64_t>(LogBook::kMostGpus) || !used) return;
+    number_ = static_cast<int>(*index);
+    LogGpu* gpu = book.gpu(number_);
+    if (gpu == nullptr) return;
+    if (const auto name = cell("name"); name && gpu->name.empty()) gpu->name = std::string(name->substr(0, 128));
+    if (const auto total = amount("memory.total")) gpu->total = total->bytes;
+    book.claim(LogProgram::nvidia_smi);
+    if (!by_process(book)) book.total(Meter::device, number_, *used, Merge::most, false, true);
+  }
+
   // "00000000:01:00.0 Off"
   static bool looks_like_bus_id(std::string_view cell) {
     const std::string_view id = trim(cell).substr(0, trim(cell).find(' '));
@@ -202,6 +239,8 @@ class NvidiaSmiReader final : public LogReader {
 
   bool seen_card_ = false;
   int number_ = 0;
+  std::vector<std::string> columns_;  // of the comma-separated form, while it lasts
+  std::int64_t rows_ = 0;
 };
 
 }  // namespace
