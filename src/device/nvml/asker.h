@@ -8,6 +8,11 @@
 
 namespace gpuwright::device::nvidia {
 
+// The driver was unloaded or replaced: no handle is worth anything any more.
+inline bool ends_the_session(nvml::Return code) {
+  return code == nvml::kUninitialized || code == nvml::kDriverNotLoaded || code == nvml::kLibRmVersionMismatch;
+}
+
 class Asker {
  public:
   Asker(const Library& library, CallWatch& watch) : library_(library), watch_(watch) {}
@@ -30,6 +35,12 @@ class Asker {
     return code;
   }
 
+  // Counts in what was asked from elsewhere, and what that came to.
+  void add(std::int64_t calls, nvml::Return trouble) {
+    calls_ += calls;
+    if (trouble != nvml::kSuccess) trouble_ = trouble;
+  }
+
   // The last answer that makes further questions to this device pointless, else kSuccess.
   nvml::Return trouble() const { return trouble_; }
   bool fine() const { return trouble_ == nvml::kSuccess; }
@@ -41,7 +52,7 @@ class Asker {
 
  private:
   static bool ends_the_device(nvml::Return code) {
-    return code == nvml::kUninitialized || code == nvml::kGpuIsLost || code == nvml::kResetRequired ||
+    return ends_the_session(code) || code == nvml::kGpuIsLost || code == nvml::kResetRequired ||
            code == nvml::kGpuNotFound;
   }
 

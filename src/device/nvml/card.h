@@ -12,6 +12,7 @@
 
 #include "device/nvml/answer.h"
 #include "device/nvml/asker.h"
+#include "device/nvml/dear.h"
 #include "device/nvml/gpm.h"
 #include "device/nvml/host_files.h"
 #include "device/nvml/rate.h"
@@ -36,13 +37,17 @@ struct Card {
   int index = 0;
   std::string address;  // as the bus tells it, where the handle could not be had
   nvml::Device handle = nullptr;
-  bool gone = false;  // does not answer any more; a new session may find it again
-  int position = -1;  // in Snapshot::gpus of this read; -1 where another source tells it
+  bool gone = false;     // does not answer any more; a new session may find it again
+  int position = -1;     // in Snapshot::gpus of this read; -1 where another source tells it
+  bool answers = false;  // in this read, so far
+  bool dear_due = false;
+  std::optional<DearQuestions> dear;
   bool has_facts = false;
   bool asleep = false;
   unsigned architecture = nvml::kArchitectureUnknown;
   bool integrated = false;  // a known chip without memory of its own
   bool pcie_needs_meter = false;
+  bool fanless = false;
   Gpu facts;  // what does not change while the handle is good
   Gpu row;    // as told last, over which each read writes
 
@@ -50,7 +55,7 @@ struct Card {
   bool mig_on = false;
   std::vector<Slice> slices;
 
-  // Lists of processes by kind that were empty when last asked, which is asked again seldom.
+  // Lists of processes by kind that were empty when last asked, and when that was.
   std::map<std::uint8_t, std::int64_t> empty_lists;
 
   ByteRate pcie_sent, pcie_received, link_sent, link_received;
@@ -131,14 +136,17 @@ Reading<Ratio> engine_utilization(const Card& card, CardAsker& ask,
 void read_utilization(Card& card, CardAsker& ask);                // load.cpp
 void read_clocks(Card& card, CardAsker& ask);                     // clocks.cpp
 void read_slow(Card& card, CardAsker& ask, std::int64_t now_ns);  // slow.cpp
+void tell_fan(Card& card, const DearAnswers& dear);
 // Power, energy, traffic, and (seldom) errors: what one trip to the driver tells together.
 void read_fields(Card& card, CardAsker& ask, const Round& round);  // fields.cpp
 void read_links(Card& card, CardAsker& ask, const Round& round);   // links.cpp
 void read_mig_mode(Card& card, CardAsker& ask);                    // mig.cpp
 void read_slices(Card& card, CardAsker& ask, const Round& round);  // mig.cpp
+// Which of the lists that are seldom filled to ask for now.
+std::vector<std::uint8_t> rare_lists_due(const Card& card, std::int64_t now_ns);  // processes.cpp
 // The code is that of the first list: whether the processes are known at all.
-nvml::Return read_processes(Card& card, CardAsker& ask, const Round& round,
-                            std::vector<Process>& processes);  // processes.cpp
+nvml::Return read_processes(Card& card, CardAsker& ask, const Round& round, const DearAnswers& dear,
+                            std::vector<Process>& processes);
 void read_process_utilization(Card& card, CardAsker& ask, const Round& round, std::vector<Process>& processes);
 
 }  // namespace gpuwright::device::nvidia

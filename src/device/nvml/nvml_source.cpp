@@ -147,18 +147,26 @@ std::vector<BusDevice> NvmlSource::scan_bus(std::int64_t now_ns) {
   return bus_;
 }
 
-bool NvmlSource::devices_changed(Asker& ask, const std::vector<BusDevice>& bus) {
-  if (any_asleep(bus) != by_address_) return true;
-  if (by_address_) {
-    if (bus.size() != cards_.size()) return true;
-    for (std::size_t i = 0; i < bus.size(); ++i)
-      if (bus[i].address != cards_[i].address || bus[i].asleep != cards_[i].asleep) return true;
-    return false;
-  }
-  unsigned count = 0;
+nvml::Return NvmlSource::count_devices(Asker& ask, unsigned& count) {
   nvml::Return code = ask(ask.functions().nvmlDeviceGetCount_v2, &count);
   if (code == nvml::kFunctionNotFound) code = ask(ask.functions().nvmlDeviceGetCount, &count);
-  return code == nvml::kSuccess && std::min(count, kMostDevices) != cards_.size();
+  count = code == nvml::kSuccess ? std::min(count, kMostDevices) : 0;
+  return code;
+}
+
+NvmlSource::Outcome NvmlSource::check_devices(Asker& ask, const std::vector<BusDevice>& bus) {
+  if (cards_.empty() || any_asleep(bus) != by_address_) return Outcome::stale_handle;
+  if (by_address_) {
+    const bool same =
+        std::equal(bus.begin(), bus.end(), cards_.begin(), cards_.end(), [](const BusDevice& device, const Card& card) {
+          return device.address == card.address && device.asleep == card.asleep;
+        });
+    return same ? Outcome::done : Outcome::stale_handle;
+  }
+  unsigned count = 0;
+  const nvml::Return code = count_devices(ask, count);
+  if (ends_the_session(code)) return Outcome::session_over;
+  return code == nvml::kSuccess && count != cards_.size() ? Outcome::stale_handle : Outcome::done;
 }
 
 void NvmlSource::retire_cards(Asker& ask) {
@@ -175,12 +183,9 @@ void NvmlSource::retire_cards(Asker& ask) {
 void NvmlSource::find_devices(Asker& ask, const std::vector<BusDevice>& bus) {
   retire_cards(ask);
   by_address_ = any_asleep(bus);
-  unsigned count = static_cast<unsigned>(bus.size());
+  auto count = static_cast<unsigned>(bus.size());
   if (!by_address_) {
-    count = 0;
-    nvml::Return code = ask(ask.functions().nvmlDeviceGetCount_v2, &count);
-    if (code == nvml::kFunctionNotFound) code = ask(ask.functions().nvmlDeviceGetCount, &count);
-    if (code != nvml::kSuccess) count = 0;
+    count_devices(ask, count);
   }
   cards_.resize(std::min(count, kMostDevices));
   // Both are in the order of the bus; where a GPU is hidden from one of them, which is which is not known.
@@ -263,7 +268,7 @@ void tell_activity(Card& card, Asker& ask, const Round& round) {
 }
 
 // A device that answers may yet say that it must not be worked with.
-void judge(Card& card) {
+void tell_state(Card& card) {
   card.row.state = State::ok;
   card.row.state_detail.clear();
   const std::string action = card.row.recovery_action.value_or("none");
@@ -287,54 +292,81 @@ void NvmlSource::get_to_know(Card& card, CardAsker& ask) {
 }
 
 // The code is that of the memory, by which a handle shows whether it is still good.
-nvml::Return NvmlSource::ask_all(Card& card, CardAsker& ask, const Round& round, Gpu& row,
-                                 std::vector<Process>& processes) {
+nvml::Return NvmlSource::ask_all(Card& card, CardAsker& ask, const Round& round, Gpu& row) {
   if (!card.has_facts) {
     get_to_know(card, ask);
     row = card.row;
   }
-  if (ask.fine() && (card.mig_on || due(card.slow_read_ns, round.now_ns, kSlowPeriod))) read_mig_mode(card, ask);
+  const bool look_at_mode = card.mig_on || due(card.slow_read_ns, round.now_ns, kSlowPeriod);
+  if (ask.fine() && look_at_mode) read_mig_mode(card, ask);
   const nvml::Return memory = ask.fine() ? read_memory(card, ask) : ask.plain().trouble();
   if (memory == nvml::kInvalidArgument) return memory;
   if (ask.fine()) read_utilization(card, ask);
   if (ask.fine()) read_clocks(card, ask);
   if (ask.fine()) read_fields(card, ask, round);
+  card.dear_due = due(card.slow_read_ns, round.now_ns, kSlowPeriod);
   if (ask.fine()) read_slow(card, ask, round.now_ns);
   if (ask.fine()) read_links(card, ask, round);
   if (ask.fine()) read_slices(card, ask, round);
   if (ask.fine()) tell_activity(card, ask.plain(), round);
-  if (!ask.fine() || !(round.wants.processes || card.integrated)) return memory;
-  const nvml::Return listed = read_processes(card, ask, round, processes);
-  if (ask.fine()) read_process_utilization(card, ask, round, processes);
-  tell_unified_memory(card, files_, listed, processes);
-  if (!round.wants.processes) processes.clear();
   return memory;
 }
 
-NvmlSource::Outcome NvmlSource::read_device(Card& card, Asker& plain, const Round& round, Gpu& row,
-                                            std::vector<Process>& processes) {
+NvmlSource::Outcome NvmlSource::judge(Card& card, Asker& ask, nvml::Return memory) {
+  const nvml::Return code = ask.fine() ? memory : ask.trouble();
+  // A handle that is refused belongs to a device that is no more.
+  const bool stale = code == nvml::kInvalidArgument;
+  card.answers = !stale && ask.fine();
+  if (!card.answers) tell_failure(card, ask, code);
+  if (ends_the_session(code)) return Outcome::session_over;
+  return stale ? Outcome::stale_handle : Outcome::done;
+}
+
+NvmlSource::Outcome NvmlSource::read_device(Card& card, Asker& plain, const Round& round, Gpu& row) {
   if (card.handle == nullptr) {
     const nvml::Return code = get_handle(card, plain);
     if (code != nvml::kSuccess) {
       tell_failure(card, plain, code);
-      return code == nvml::kUninitialized ? Outcome::start_again : Outcome::done;
+      return ends_the_session(code) ? Outcome::session_over : Outcome::done;
     }
     card.has_facts = false;
   }
   CardAsker ask(plain, card);
-  const nvml::Return memory = ask_all(card, ask, round, row, processes);
-  // A handle that is refused belongs to a device that is no more.
-  const nvml::Return code = plain.fine() ? memory : plain.trouble();
-  const bool stale = code == nvml::kUninitialized || code == nvml::kInvalidArgument;
-  if (stale || !plain.fine()) {
-    processes.clear();
-    tell_failure(card, plain, code);
-    return stale ? Outcome::start_again : Outcome::done;
+  const nvml::Return memory = ask_all(card, ask, round, row);
+  return judge(card, plain, memory);
+}
+
+void NvmlSource::ask_dear_questions(const Round& round) {
+  for (Card& card : cards_) {
+    card.dear.reset();
+    if (!card.answers) continue;
+    const bool listed = round.wants.processes || card.integrated;
+    const std::vector<std::uint8_t> kinds = listed ? rare_lists_due(card, round.now_ns) : std::vector<std::uint8_t>{};
+    const bool fan = card.dear_due && !card.fanless;
+    if (fan || !kinds.empty()) card.dear.emplace(library_, card.handle, fan, kinds);
   }
+}
+
+NvmlSource::Outcome NvmlSource::read_processes_of(Card& card, Asker& plain, const Round& round,
+                                                  std::vector<Process>& processes) {
+  DearAnswers dear;
+  if (card.dear) dear = card.dear->take(plain.watch(), card.index);
+  card.dear.reset();
+  plain.add(dear.calls, dear.trouble);
+  tell_fan(card, dear);
+  CardAsker ask(plain, card);
+  if (ask.fine() && (round.wants.processes || card.integrated)) {
+    const nvml::Return listed = read_processes(card, ask, round, dear, processes);
+    if (ask.fine()) read_process_utilization(card, ask, round, processes);
+    tell_unified_memory(card, files_, listed, processes);
+  }
+  const Outcome outcome = judge(card, plain, nvml::kSuccess);
+  if (!card.answers || !round.wants.processes) processes.clear();
+  if (!card.answers) return outcome;
   tell_traffic_by_meter(card);
   card.gone = false;
-  judge(card);
-  return Outcome::done;
+  tell_state(card);
+  return outcome;
 }
 
 // ---------------------------------------------------------------- a read
@@ -350,24 +382,32 @@ NvmlSource::Outcome NvmlSource::read_devices(Asker& ask, const Round& round, Sna
   Outcome outcome = Outcome::done;
   for (Card& card : cards_) {
     const std::size_t position = snapshot.gpus.size();
-    std::vector<Process> processes;
     if (!card.has_facts) tell_what_the_bus_knows(card);
     snapshot.gpus.push_back(card.facts);
     ask.turn_to(card.index);
+    card.answers = false;
+    card.position = -1;
     if (card.asleep)
       tell_sleep(card);
     else if (ask.watch().forbidden("nvml", card.index))
       tell_failure(card, ask, nvml::kTimeout);
-    else if (read_device(card, ask, round, snapshot.gpus[position], processes) == Outcome::start_again)
-      outcome = Outcome::start_again;
-    card.position = -1;
+    else
+      outcome = std::max(outcome, read_device(card, ask, round, snapshot.gpus[position]));
     // Jetson: NVML answers zeros and garbage, the kernel's files know (tegra_source).
     if (card.facts.name && card.facts.name->find("(nvgpu)") != std::string::npos) {
+      card.answers = false;
       snapshot.gpus.pop_back();
       continue;
     }
     card.position = static_cast<int>(position);
     snapshot.gpus[position] = card.row;
+  }
+  ask_dear_questions(round);
+  for (Card& card : cards_) {
+    if (!card.answers) continue;
+    std::vector<Process> processes;
+    ask.turn_to(card.index);
+    outcome = std::max(outcome, read_processes_of(card, ask, round, processes));
     for (Process& process : processes) {
       process.gpu = card.position;
       snapshot.processes.push_back(std::move(process));
@@ -403,6 +443,36 @@ void NvmlSource::number_for_cuda(Snapshot& snapshot, std::size_t first) const {
     snapshot.gpus[first + i].cuda_index = by_bus ? numbers[i].by_bus : numbers[i].by_speed;
 }
 
+// A session that ended is begun anew at once. For one device that stays away it is begun anew ever more seldom, as that
+// costs the others time.
+void NvmlSource::read_everything(Snapshot& snapshot, Asker& ask, const std::vector<BusDevice>& bus) {
+  const Round round{snapshot.monotonic_ns, snapshot.time, options_.wants, files_};
+  const auto any_gone = [this] {
+    return std::any_of(cards_.begin(), cards_.end(), [](const Card& card) { return card.gone; });
+  };
+  const std::size_t gpus = snapshot.gpus.size(), processes = snapshot.processes.size();
+  if (started_ && any_gone() && may_restart(round.now_ns)) stop(ask);
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    snapshot.gpus.resize(gpus);
+    snapshot.processes.resize(processes);
+    if (!started_ && !all_asleep(bus) && !start(snapshot, ask)) return;
+    Outcome outcome = check_devices(ask, bus);
+    if (outcome == Outcome::stale_handle) find_devices(ask, bus);
+    if (outcome != Outcome::session_over) outcome = read_devices(ask, round, snapshot);
+    const bool again =
+        outcome == Outcome::session_over || (outcome == Outcome::stale_handle && may_restart(round.now_ns));
+    if (!again || attempt > 0) break;
+    stop(ask);
+  }
+  if (!any_gone()) restart_wait_ns_ = kFirstRestart;
+  number_for_cuda(snapshot, gpus);
+  if (started_) snapshot.drivers.push_back(driver_);
+  if (snapshot.gpus.size() == gpus)
+    report(snapshot, SourceReport::Outcome::absent, "NVIDIA's driver runs, but has no GPU");
+  else
+    report(snapshot, SourceReport::Outcome::found, "");
+}
+
 void NvmlSource::read(Snapshot& snapshot, CallWatch& watch) {
   if (options_.nvml_library.empty() && options_.simulated == nullptr && library_ == nullptr) return;
   if (watch.forbidden("nvml", -1)) {
@@ -413,31 +483,8 @@ void NvmlSource::read(Snapshot& snapshot, CallWatch& watch) {
   const std::vector<BusDevice> bus = scan_bus(snapshot.monotonic_ns);
   if (!open(snapshot)) return;
   Asker ask(*library_, watch);
-  const Round round{snapshot.monotonic_ns, snapshot.time, options_.wants, files_};
-  const bool nothing_to_ask = all_asleep(bus);
-  const auto any_gone = [this] {
-    return std::any_of(cards_.begin(), cards_.end(), [](const Card& card) { return card.gone; });
-  };
-  const std::size_t gpus = snapshot.gpus.size(), processes = snapshot.processes.size();
-  if (started_ && any_gone() && may_restart(round.now_ns)) stop(ask);
-  for (int attempt = 0; attempt < 2; ++attempt) {
-    snapshot.gpus.resize(gpus);
-    snapshot.processes.resize(processes);
-    if (!started_ && !nothing_to_ask && !start(snapshot, ask)) break;
-    if (cards_.empty() || devices_changed(ask, bus)) find_devices(ask, bus);
-    const Outcome outcome = read_devices(ask, round, snapshot);
-    if (outcome == Outcome::done || attempt > 0 || !may_restart(round.now_ns)) break;
-    stop(ask);
-  }
-  if (!any_gone()) restart_wait_ns_ = kFirstRestart;
-  number_for_cuda(snapshot, gpus);
+  read_everything(snapshot, ask, bus);
   snapshot.vendor_calls += ask.calls() + (meter_ != nullptr ? meter_->take_calls() : 0);
-  if (!started_ && !nothing_to_ask) return;
-  if (started_) snapshot.drivers.push_back(driver_);
-  if (snapshot.gpus.size() == gpus)
-    report(snapshot, SourceReport::Outcome::absent, "NVIDIA's driver runs, but has no GPU");
-  else
-    report(snapshot, SourceReport::Outcome::found, "");
 }
 
 }  // namespace gpuwright::device::nvidia

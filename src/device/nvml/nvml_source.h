@@ -25,7 +25,7 @@ class NvmlSource : public Source {
   void read(Snapshot& snapshot, CallWatch& watch) override;
 
  private:
-  enum class Outcome { done, start_again };
+  enum class Outcome { done, stale_handle, session_over };
 
   bool open(Snapshot& snapshot);
   bool start(Snapshot& snapshot, Asker& ask);
@@ -33,14 +33,20 @@ class NvmlSource : public Source {
   void read_driver(Asker& ask);
   void retire_cards(Asker& ask);
   void find_devices(Asker& ask, const std::vector<BusDevice>& bus);
-  bool devices_changed(Asker& ask, const std::vector<BusDevice>& bus);
+  nvml::Return count_devices(Asker& ask, unsigned& count);
+  // Whether the handles that are kept are still those of the devices that are there.
+  Outcome check_devices(Asker& ask, const std::vector<BusDevice>& bus);
+  void read_everything(Snapshot& snapshot, Asker& ask, const std::vector<BusDevice>& bus);
   Outcome read_devices(Asker& ask, const Round& round, Snapshot& snapshot);
   // Writes the facts of a device into `row` as soon as they are known: should a later call hang, it has a name.
-  Outcome read_device(Card& card, Asker& ask, const Round& round, Gpu& row, std::vector<Process>& processes);
+  Outcome read_device(Card& card, Asker& ask, const Round& round, Gpu& row);
   void tell_sleep(Card& card);
   nvml::Return get_handle(Card& card, Asker& ask);
   void get_to_know(Card& card, CardAsker& ask);
-  nvml::Return ask_all(Card& card, CardAsker& ask, const Round& round, Gpu& row, std::vector<Process>& processes);
+  nvml::Return ask_all(Card& card, CardAsker& ask, const Round& round, Gpu& row);
+  Outcome judge(Card& card, Asker& ask, nvml::Return memory);
+  void ask_dear_questions(const Round& round);
+  Outcome read_processes_of(Card& card, Asker& ask, const Round& round, std::vector<Process>& processes);
   bool may_restart(std::int64_t now_ns) const { return now_ns - started_ns_ >= restart_wait_ns_; }
   void tell_failure(Card& card, Asker& ask, nvml::Return code);
   void tell_traffic_by_meter(Card& card);

@@ -486,6 +486,7 @@ TEST_F(NvmlTest, XidOfTheMomentAGpuIsLostIsTold) {
 
 TEST_F(NvmlTest, PcieTrafficIsTheDifferenceOfCounters) {
   options_.wants.traffic = true;
+  fake_.gpus.resize(1);
   auto& fields = fake_.gpus[0].fields;
   fields[nvml::field::kPcieSentBytes] = {nvml::kSuccess, 1'000'000};
   fields[nvml::field::kPcieReceivedBytes] = {nvml::kSuccess, 5'000'000};

@@ -1,5 +1,4 @@
-// What changes seldom or is dear to ask (a fan's speed takes the driver over 0.1 ms, flightlessmango/MangoHud#2104):
-// every two seconds, and as last told in between.
+// What changes seldom: asked every two seconds, and as last told in between.
 #include "device/nvml/card.h"
 
 namespace gpuwright::device::nvidia {
@@ -49,16 +48,6 @@ void read_rare_engines(Card& card, CardAsker& ask) {
   card.row.video_clock = megahertz(code, clock);
 }
 
-void read_fan(Gpu& gpu, CardAsker& ask) {
-  const Functions& f = ask.functions();
-  unsigned speed = 0;
-  nvml::Return code = ask(f.nvmlDeviceGetFanSpeed, &speed);
-  gpu.fan = percent_or_clamped(code, speed, kFanOverdrive);
-  nvml::FanSpeedInfo fan{nvml::version_of<nvml::FanSpeedInfo>(1), 0, 0};
-  code = ask(f.nvmlDeviceGetFanSpeedRPM, &fan);
-  gpu.fan_rpm = count32(code, fan.rpm);
-}
-
 void read_bus(Gpu& gpu, CardAsker& ask) {
   const Functions& f = ask.functions();
   const auto number = [&ask](const Function<nvml::Return(nvml::Device, unsigned*)>& function) {
@@ -80,9 +69,16 @@ void read_slow(Card& card, CardAsker& ask, std::int64_t now_ns) {
   if (!due(card.slow_read_ns, now_ns, kSlowPeriod)) return;
   card.slow_read_ns = now_ns;
   read_settings(card.row, ask);
-  if (ask.fine()) read_fan(card.row, ask);
   if (ask.fine()) read_bus(card.row, ask);
   if (ask.fine()) read_rare_engines(card, ask);
+}
+
+void tell_fan(Card& card, const DearAnswers& dear) {
+  if (!dear.fan_asked) return;
+  card.row.fan = percent_or_clamped(dear.fan_code, dear.fan_percent, kFanOverdrive);
+  card.row.fan_rpm = count32(dear.rpm_code, dear.fan_rpm);
+  card.fanless = dear.fan_code == nvml::kNotSupported &&
+                 (dear.rpm_code == nvml::kNotSupported || dear.rpm_code == nvml::kFunctionNotFound);
 }
 
 }  // namespace gpuwright::device::nvidia
