@@ -73,7 +73,7 @@ std::string option_help(const Option& option, Language language) {
   const bool told = std::all_of(option.choices.begin(), option.choices.end(), [&](const std::string& choice) {
     return (option.help + " " + option.value).find(choice) != std::string::npos;
   });
-  if (!told) text += fmt::format(": {}", fmt::join(option.choices, ", "));
+  if (!told) text += fmt::format("{}{}", in_language(language, ": "), fmt::join(option.choices, ", "));
   if (option.repeated) text += in_language(language, "; may be given several times");
   if (!option.aliases.empty()) text += fmt::format(" [{}]", fmt::join(option.aliases, ", "));
   if (!option.default_text.empty())

@@ -74,6 +74,32 @@ TEST(Help, ChineseCoversTheCommandsAndTheirOptions) {
   EXPECT_EQ(untranslated, 0) << "add the summary to chinese.cpp";
 }
 
+TEST(Help, FitIsWhollyChinese) {
+  const auto expect_chinese = [](std::string_view text) {
+    EXPECT_NE(in_language(Language::chinese, text), text) << "add it to chinese.cpp";
+  };
+  for (const Command& command : commands()) {
+    if (command.name != "fit") continue;
+    expect_chinese(command.description);
+    for (const Argument& argument : command.arguments) expect_chinese(argument.help);
+    for (const Option& option : command.options) expect_chinese(option.help);
+    for (const Example& example : command.examples) expect_chinese(example.what);
+    for (const std::string& note : command.exit_notes) expect_chinese(note);
+  }
+}
+
+// A translation is filled with the same values as the English text.
+TEST(Help, TranslationsKeepThePlaces) {
+  const auto places = [](std::string_view text) {
+    std::multiset<std::string> found;
+    for (std::size_t at = text.find('{'); at != text.npos; at = text.find('{', at + 1))
+      found.insert(std::string(text.substr(at, text.find('}', at) - at + 1)));
+    return found;
+  };
+  for (const Translation& translation : chinese())
+    EXPECT_EQ(places(translation.other), places(translation.english)) << translation.english;
+}
+
 TEST(Help, NoTextIsTranslatedTwice) {
   std::set<std::string_view> seen;
   for (const Translation& translation : chinese())
