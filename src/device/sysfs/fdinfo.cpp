@@ -1,8 +1,10 @@
 #include "device/sysfs/fdinfo.h"
 
+#include <dirent.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <mutex>
 
@@ -123,34 +125,62 @@ void FdinfoScan::read_into(std::int64_t pid, const std::string& path) {
   if (auto client = parse_fdinfo(file.text)) clients_.push_back({pid, std::move(*client)});
 }
 
-void FdinfoScan::look_at(const std::string& pid) {
-  const std::string folder = root_ + "/proc/" + pid;
-  const std::int64_t number = *number_after(pid, "");
-  // Most descriptors are sockets and files: links tell without opening. A captured tree may have no links.
-  std::vector<std::string> descriptors = names_in(folder + "/fd", kMostFiles);
-  const bool has_links = !descriptors.empty();
-  if (!has_links) descriptors = names_in(folder + "/fdinfo", kMostFiles);
-  if (descriptors.empty() && ::access((folder + "/fdinfo").c_str(), R_OK) != 0 && errno == EACCES) ++hidden_;
-  for (const std::string& descriptor : descriptors) {
-    if (clients_.size() >= kMostClients) return;
-    if (has_links) {
-      const auto target = read_link(folder + "/fd/" + descriptor);
-      if (!target || !target->starts_with("/dev/dri/") || sleeping_nodes_.contains(*target)) continue;
-    }
-    read_into(number, folder + "/fdinfo/" + descriptor);
+// Most descriptors are sockets and files: their links tell without opening anything.
+void FdinfoScan::look_at(std::int64_t pid) {
+  const std::string folder = root_ + "/proc/" + std::to_string(pid);
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir((folder + "/fd").c_str()), &::closedir);
+  if (!directory) {
+    if (errno == EACCES || errno == EPERM) ++hidden_;
+    if (errno == ENOENT) read_captured(pid, folder);
+    return;
+  }
+  constexpr std::string_view kNodes = "/dev/dri/";
+  std::array<char, 64> target;
+  for (std::size_t files = 0; files < kMostFiles && clients_.size() < kMostClients; ++files) {
+    const dirent* entry = ::readdir(directory.get());
+    if (entry == nullptr) return;
+    const ssize_t size = ::readlinkat(::dirfd(directory.get()), entry->d_name, target.data(), target.size());
+    const std::string_view link(target.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+    if (!link.starts_with(kNodes) || sleeping_nodes_.contains(std::string(link))) continue;
+    read_into(pid, folder + "/fdinfo/" + entry->d_name);
   }
 }
 
+// A tree that was copied from another machine may have no links.
+void FdinfoScan::read_captured(std::int64_t pid, const std::string& folder) {
+  for (const std::string& descriptor : names_in(folder + "/fdinfo", kMostFiles))
+    if (clients_.size() < kMostClients) read_into(pid, folder + "/fdinfo/" + descriptor);
+}
+
 void FdinfoScan::look() {
+  constexpr std::int64_t kAgainAfter = 5'000'000'000;  // ns
   clients_.clear();
   hidden_ = 0;
   find_sleeping_nodes();
-  for (const std::string& pid : numbered_in(root_ + "/proc", "", kMostProcesses)) look_at(pid);
+  std::map<std::int64_t, std::int64_t> without;
+  for (const std::string& name : names_in(root_ + "/proc", kMostProcesses)) {
+    const auto pid = number_after(name, "");
+    if (!pid) continue;
+    if (const auto seen = without_gpu_.find(*pid);
+        seen != without_gpu_.end() && moment_ != 0 && moment_ >= seen->second && moment_ - seen->second < kAgainAfter) {
+      without.insert(*seen);
+      continue;
+    }
+    const std::size_t clients = clients_.size();
+    const int hidden = hidden_;
+    look_at(*pid);
+    // Who is hidden is counted each time.
+    if (clients_.size() == clients && hidden_ == hidden) without[*pid] = moment_;
+  }
+  without_gpu_ = std::move(without);
+  std::stable_sort(clients_.begin(), clients_.end(),
+                   [](const FoundClient& a, const FoundClient& b) { return a.pid < b.pid; });
 }
 
 const std::vector<FoundClient>& FdinfoScan::clients(std::int64_t moment) {
-  if (moment == 0 || moment != moment_) look();
+  if (moment != 0 && moment == moment_) return clients_;
   moment_ = moment;
+  look();
   return clients_;
 }
 

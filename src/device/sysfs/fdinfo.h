@@ -40,6 +40,7 @@ struct FoundClient {
 };
 
 // One pass over root/proc for all drivers. Files of devices that sleep are not read: xe wakes the device for it.
+// Most processes never open a GPU: one without is looked at again after some seconds only.
 class FdinfoScan {
  public:
   explicit FdinfoScan(std::string root) : root_(std::move(root)) {}
@@ -50,14 +51,16 @@ class FdinfoScan {
 
  private:
   void look();
-  void look_at(const std::string& pid);
+  void look_at(std::int64_t pid);
+  void read_captured(std::int64_t pid, const std::string& folder);
   void read_into(std::int64_t pid, const std::string& path);
   void find_sleeping_nodes();
 
   std::string root_;
   std::int64_t moment_ = 0;
   std::vector<FoundClient> clients_;
-  std::set<std::string> sleeping_nodes_;  // "/dev/dri/renderD128"
+  std::map<std::int64_t, std::int64_t> without_gpu_;  // pid, and when it was looked at
+  std::set<std::string> sleeping_nodes_;              // "/dev/dri/renderD128"
   int hidden_ = 0;
 };
 // The one that all sources of this process share for a root.
