@@ -30,7 +30,7 @@ std::int64_t clock_ns(clockid_t clock) {
 SharedState* map_shared() {
   void* page = mmap(nullptr, sizeof(SharedState), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) throw std::bad_alloc();
-  return new (page) SharedState{{-1.0}, {0}};
+  return new (page) SharedState;
 }
 
 // The files of data/scenarios are compiled in by their names; the index lists them.
@@ -111,6 +111,11 @@ std::optional<ProcessFacts> Host::process(std::int64_t pid) const {
     return facts;
   }
   return std::nullopt;
+}
+
+std::int64_t Host::calls_for_gpu(int index) const {
+  const bool known = index >= 0 && static_cast<std::size_t>(index) < state_->scenario.gpus.size();
+  return known ? state_->shared->calls_for_gpu[static_cast<std::size_t>(index)].load() : 0;
 }
 
 std::vector<BuiltInScenario> built_in_scenarios() {

@@ -36,6 +36,14 @@ class Host {
   void set_time(double seconds);
   double time() const;
   std::optional<ProcessFacts> process(std::int64_t pid) const;
+  // What a file of the host's kernel holds: /proc/driver/nvidia/version, /proc/meminfo, and of the GPUs'
+  // /sys/bus/pci/devices/ADDRESS: vendor, device, class, numa_node, power/runtime_status. Nothing: there is no such
+  // file.
+  std::optional<std::string> file(std::string_view path) const;
+  // Names of the entries of /sys/bus/pci/devices; empty for all else.
+  std::vector<std::string> files_in(std::string_view path) const;
+  // Calls that NVML's functions answered for one GPU: what must stay 0 where a sleeping one is not to be woken.
+  std::int64_t calls_for_gpu(int index) const;
 
   ~Host();
   struct State;

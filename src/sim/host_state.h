@@ -1,6 +1,7 @@
 // What a Host holds inside; the files of nvml/ read it.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -12,8 +13,9 @@ namespace gpuwright::sim {
 
 // In memory that parent and forked children share, so that set_time() and the count of calls hold for all of them.
 struct SharedState {
-  std::atomic<double> stopped_at;  // negative: the clock runs
-  std::atomic<std::int64_t> calls;
+  std::atomic<double> stopped_at{-1};  // negative: the clock runs
+  std::atomic<std::int64_t> calls{0};
+  std::array<std::atomic<std::int64_t>, kMaxGpus> calls_for_gpu{};
 };
 
 struct Host::State {
@@ -28,6 +30,7 @@ struct Host::State {
 
   Scenario scenario;
   SharedState* shared = nullptr;
+  std::atomic<std::int64_t>* also_counted = nullptr;  // calls, in memory of somebody else
   std::int64_t start_monotonic_ns = 0, start_unix_ns = 0;
 };
 

@@ -161,9 +161,9 @@ Status read_process(TomlTable& table, Scenario& scenario) {
 }
 
 const std::vector<std::string>& fault_names() {
-  static const std::vector<std::string> kNames = {"lost", "needs reset", "no permission", "failed",
-                                                  "xid",  "ecc",         "remap",         "throttle",
-                                                  "hang", "slow",        "not loaded",    "mismatch"};
+  static const std::vector<std::string> kNames = {"lost",       "needs reset", "no permission", "failed", "xid",
+                                                  "ecc",        "remap",       "throttle",      "hang",   "slow",
+                                                  "not loaded", "mismatch",    "asleep"};
   return kNames;
 }
 
@@ -256,6 +256,18 @@ Status check_identities(const TomlTable& root, const Scenario& scenario) {
   return {};
 }
 
+// The memory of a machine whose GPU has none of its own is what that GPU can use.
+Status read_host_memory(TomlTable& root, Scenario& scenario) {
+  std::int64_t usual = std::int64_t{256} << 30;
+  for (const GpuSpec& gpu : scenario.gpus)
+    if (gpu.unified_memory()) usual = gpu.memory_total;
+  const double total = GW_TRY(root.number("host_memory_mib", {64, 1e8})).value_or(Bytes{usual}.mib());
+  const double used = GW_TRY(root.number("host_used_mib", {0, total})).value_or(std::min(8192.0, total / 4));
+  scenario.memory_total = Bytes::from_mib(total).count;
+  scenario.memory_used = Bytes::from_mib(used).count;
+  return {};
+}
+
 Status read_root(TomlTable& root, Scenario& scenario) {
   scenario.summary = GW_TRY(root.text("summary")).value_or("");
   scenario.hostname = GW_TRY(root.text("hostname")).value_or("simulated");
@@ -272,6 +284,7 @@ Status read_root(TomlTable& root, Scenario& scenario) {
   for (int i = 0; i < gpus; ++i) scenario.gpus[static_cast<std::size_t>(i)].numa_node = i * scenario.numa_nodes / gpus;
   GW_TRY(root.tables("process", "a process", [&](TomlTable& table) { return read_process(table, scenario); }));
   GW_TRY(root.tables("fault", "a fault", [&](TomlTable& table) { return read_fault(table, scenario); }));
+  GW_TRY(read_host_memory(root, scenario));
   GW_TRY(root.finish());
   GW_TRY(check_identities(root, scenario));
   return check_memory(root, scenario);

@@ -18,6 +18,7 @@
 
 namespace gpuwright::sim {
 
+inline constexpr int kMaxGpus = 64;
 inline constexpr double kForever = std::numeric_limits<double>::infinity();
 
 // Seconds after the start of the host, end excluded.
@@ -114,6 +115,7 @@ enum class FaultKind {
   slow,           // calls take so many microseconds
   not_loaded,     // no driver (rc 9); handles from before are worth nothing afterwards
   mismatch,       // library and kernel module are of different versions (rc 18)
+  asleep,         // the kernel has suspended it; told by its files, not by NVML, whose calls would wake it
 };
 
 struct Fault {
@@ -153,7 +155,8 @@ struct Scenario {
   std::string name, summary, hostname;
   DriverSpec driver;
   int numa_nodes = 1, cpus = 16;
-  std::optional<double> stopped_at;  // the clock stands
+  std::int64_t memory_total = 0, memory_used = 0;  // of the host; used: without what unified GPUs hold
+  std::optional<double> stopped_at;                // the clock stands
   std::int64_t pcie_throughput_microseconds = 20'000;
   bool pid_namespace = false;  // the reader is in a PID namespace of its own: pids of the host mean nothing to it
   std::vector<GpuSpec> gpus;

@@ -9,8 +9,6 @@
 
 namespace gpuwright::sim {
 
-inline constexpr int kMaxGpus = 64;
-
 // Appends the GPUs that one [[gpu]] table stands for.
 Status read_gpus(TomlTable& table, Scenario& scenario);
 

@@ -145,5 +145,34 @@ TEST(Host, ProcessesComeAndGo) {
   EXPECT_FALSE(host->process(902).has_value());
 }
 
+TEST(Host, KernelFilesTellWhatNvmlDoesNot) {
+  const auto mismatch = Host::from_scenario("mismatch").value();
+  EXPECT_THAT(mismatch->file("/proc/driver/nvidia/version").value_or(""), HasSubstr("535.183.01"));
+  EXPECT_FALSE(Host::from_scenario("not-loaded").value()->file("/proc/driver/nvidia/version").has_value());
+  // What GB10's GPU and the rest of the machine hold is no longer available (Syllo/nvtop#511).
+  const auto spark = Host::from_scenario("gb10").value();
+  const auto memory = spark->file("/proc/meminfo").value_or("");
+  EXPECT_THAT(memory, HasSubstr("MemTotal:       127600640 kB"));  // 124610 MiB
+  EXPECT_THAT(memory, HasSubstr("MemAvailable:   52047872 kB"));   // less 8192, 65210 and 380 MiB
+  const auto host = Host::from_scenario("8xh100").value();
+  ASSERT_EQ(host->files_in("/sys/bus/pci/devices").size(), 8U);
+  const std::string folder = "/sys/bus/pci/devices/" + host->files_in("/sys/bus/pci/devices")[0];
+  EXPECT_EQ(host->file(folder + "/vendor"), "0x10de\n");
+  EXPECT_EQ(host->file(folder + "/device"), "0x2330\n");
+  EXPECT_EQ(host->file(folder + "/power/runtime_status"), "active\n");
+  EXPECT_FALSE(host->file(folder).has_value());
+  EXPECT_FALSE(host->file("/etc/passwd").has_value());
+}
+
+TEST(Host, AGpuThatSleepsSaysSoInItsFiles) {
+  const auto host = Host::from_scenario("asleep").value();
+  const auto folder = "/sys/bus/pci/devices/" + host->files_in("/sys/bus/pci/devices")[0];
+  host->set_time(1);
+  EXPECT_EQ(host->file(folder + "/power/runtime_status"), "suspended\n");
+  host->set_time(30);
+  EXPECT_EQ(host->file(folder + "/power/runtime_status"), "active\n");
+  EXPECT_EQ(host->calls_for_gpu(0), 0);
+}
+
 }  // namespace
 }  // namespace gpuwright::sim

@@ -103,6 +103,7 @@ Entry enter_closed(const char* function) {
     return entry;
   }
   entry.state().shared->calls.fetch_add(1, std::memory_order_relaxed);
+  if (entry.state().also_counted != nullptr) entry.state().also_counted->fetch_add(1, std::memory_order_relaxed);
   if (!has_symbol(entry.state().scenario.driver, function)) entry.code = nvml::kFunctionNotFound;
   return entry;
 }
@@ -110,6 +111,8 @@ Entry enter_closed(const char* function) {
 Entry enter(const char* function, int gpu) {
   Entry entry = enter_closed(function);
   if (entry.code != nvml::kSuccess) return entry;
+  if (gpu >= 0 && gpu < kMaxGpus)
+    entry.state().shared->calls_for_gpu[static_cast<std::size_t>(gpu)].fetch_add(1, std::memory_order_relaxed);
   wait_out(entry.state(), function, gpu);
   entry.time = entry.state().now();
   Library& all = library();
