@@ -12,7 +12,8 @@ declare -A may_include=(
   [fit]="base catalog model"
   [sim]="base catalog"
   [device]="base catalog sim"
-  [cli]="base catalog model sim fit device"
+  [explain]="base catalog fit device"
+  [cli]="base catalog model sim fit device explain"
   [main]="base cli" # src/gpuwright.cpp
 )
 

@@ -7,8 +7,17 @@ namespace gpuwright::cli {
 
 const std::vector<Command>& commands() {
   static const std::vector<Command> kCommands = {
-      fit_command(),        gpus_command(), gpus_show_command(), gpus_compare_command(), model_show_command(),
-      model_list_command(), help_command(), version_command(),   generate_man_command(), generate_completion_command(),
+      fit_command(),
+      gpus_command(),
+      gpus_show_command(),
+      gpus_compare_command(),
+      model_show_command(),
+      model_list_command(),
+      explain_command(),
+      help_command(),
+      version_command(),
+      generate_man_command(),
+      generate_completion_command(),
   };
   return kCommands;
 }

@@ -11,5 +11,6 @@ Command gpus_compare_command();
 Command fit_command();
 Command model_show_command();
 Command model_list_command();
+Command explain_command();
 
 }  // namespace gpuwright::cli

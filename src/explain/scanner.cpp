@@ -1,0 +1,302 @@
+// The search is a single pass of one automaton (RE2) over blocks of raw text for any anchor of any pattern. Where none
+// is found, no line is ever cut; around a hit the patterns of that anchor are tried on a few lines. So an uneventful
+// log costs one automaton step a byte, whatever the number of rules.
+#include "explain/scanner.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/text.h"
+
+namespace gpuwright::explain {
+namespace {
+
+constexpr std::size_t kBlock = 1 << 20;
+constexpr std::size_t kLookahead = 32 << 10;    // text after a hit that its patterns may need
+constexpr std::size_t kLongestLine = 4 << 10;   // a longer line is read in pieces of this size around what is found
+constexpr std::size_t kMostSightings = 8;       // kept of one symptom
+constexpr std::int64_t kManyAttempts = 20'000;  // from here on a pattern looks at one hit in 64 only
+
+bool is_line_end(char c) {
+  return c == '\n' || c == '\r';
+}
+
+// The anchor as a regex: blanks may be line breaks.
+std::string anchor_regex(const std::string& anchor) {
+  std::string regex;
+  for (const char c : anchor) {
+    if (c == ' ')
+      regex += "[ \\t\\r\\n]+";
+    else
+      regex += re2::RE2::QuoteMeta(re2::StringPiece(&c, 1));
+  }
+  return regex;
+}
+
+std::string as_read(Reading reading, std::string text) {
+  switch (reading) {
+    case Reading::mebibytes:
+      return text + "MiB";
+    case Reading::gibibytes:
+      return text + "GiB";
+    case Reading::cudnn:
+      return normalise(FactType::cudnn, text).value_or(text);
+    case Reading::cuda:
+      return normalise(FactType::cuda, text).value_or(text);
+    case Reading::nvidia:
+      return "10de:" + text;
+    case Reading::numpy:
+      return "numpy:" + text;
+    case Reading::lower_case:
+      return lower(text);
+    case Reading::python_tag:
+      return text.size() > 1 ? text.substr(0, 1) + "." + text.substr(1) : text;
+    case Reading::package: {
+      const std::size_t sign = text.find_first_of("=-", text.find_first_of("0123456789") - 1);
+      const std::size_t name_end = text.find_last_not_of(" =-", sign);
+      const std::size_t version = text.find_first_not_of(" =-", sign);
+      if (name_end == std::string::npos || version == std::string::npos) return text;
+      return text.substr(0, name_end + 1) + ":" + text.substr(version);
+    }
+    case Reading::plain:
+      break;
+  }
+  return text;
+}
+
+// "xid_{xid}" with what was captured as xid.
+std::string with_captures(const std::string& name, const Regex& regex, const std::vector<re2::StringPiece>& groups) {
+  const std::size_t open = name.find('{'), close = name.find('}');
+  if (open == std::string::npos || close == std::string::npos) return name;
+  const std::string_view fact = std::string_view(name).substr(open + 1, close - open - 1);
+  for (const Capture& capture : regex.captures) {
+    const re2::StringPiece piece = groups[static_cast<std::size_t>(capture.group)];
+    if (capture.fact->name == fact && piece.data() != nullptr)
+      return name.substr(0, open) + std::string(piece.data(), piece.size()) + name.substr(close + 1);
+  }
+  return name;
+}
+
+re2::RE2::Options search_options() {
+  re2::RE2::Options options;
+  options.set_encoding(re2::RE2::Options::EncodingLatin1);
+  options.set_case_sensitive(false);
+  options.set_log_errors(false);
+  options.set_max_mem(64 << 20);
+  return options;
+}
+
+}  // namespace
+
+void Cleaner::clean(std::string_view bytes, std::string& onto) {
+  const auto plain = [&](char c) { return bytes.find(c) == std::string_view::npos; };
+  if (state_ == State::text && plain('\x1b') && plain('\r') && plain('\0')) {
+    onto += bytes;
+    return;
+  }
+  for (const char c : bytes) {
+    switch (state_) {
+      case State::carriage_return:
+        state_ = State::text;
+        if (c != '\n') onto += '\r';
+        [[fallthrough]];
+      case State::text:
+        if (c == '\x1b')
+          state_ = State::escape;
+        else if (c == '\r')
+          state_ = State::carriage_return;
+        else if (c != '\0')
+          onto += c;
+        break;
+      case State::escape:
+        state_ = c == '[' ? State::control : c == ']' ? State::title : State::text;
+        break;
+      case State::control:
+        // Parameters and intermediates; a line end means that the sequence was cut.
+        if (c == '\n') onto += c;
+        if (c == '\n' || (c >= '\x40' && c <= '\x7e')) state_ = State::text;
+        break;
+      case State::title:
+        if (c == '\n') onto += c;
+        if (c == '\x07' || c == '\n') state_ = State::text;
+        if (c == '\x1b') state_ = State::title_escape;
+        break;
+      case State::title_escape:
+        state_ = State::text;
+        break;
+    }
+  }
+}
+
+void Cleaner::finish(std::string& onto) {
+  if (state_ == State::carriage_return) onto += '\r';
+  state_ = State::text;
+}
+
+Scanner::Scanner(const RuleBook& book) : book_(book), progress_(book.patterns().size()) {
+  anchors_ = std::make_unique<re2::RE2::Set>(search_options(), re2::RE2::UNANCHORED);
+  std::string any;
+  for (std::size_t i = 0; i < book.patterns().size(); ++i)
+    for (const std::string& anchor : book.patterns()[i].anchors) {
+      const std::string regex = anchor_regex(anchor);
+      any += (any.empty() ? "" : "|") + regex;
+      anchors_->Add(regex, nullptr);
+      pattern_of_anchor_.push_back(i);
+    }
+  anchors_->Compile();
+  any_anchor_ = std::make_unique<re2::RE2>(any, search_options());
+}
+
+Scanner::~Scanner() = default;
+
+void Scanner::begin(const std::string& source) {
+  source_ = source;
+  buffer_.clear();
+  scan_from_ = counted_to_ = 0;
+  buffer_offset_ = counted_lines_ = 0;
+  for (Progress& progress : progress_) progress.last_start = -1;
+}
+
+void Scanner::feed(std::string_view bytes) {
+  scan_.bytes += static_cast<std::int64_t>(bytes.size());
+  while (!bytes.empty()) {
+    const std::size_t room = std::min(bytes.size(), kBlock);
+    cleaner_.clean(bytes.substr(0, room), buffer_);
+    bytes.remove_prefix(room);
+    if (buffer_.size() >= kBlock) process(false);
+  }
+}
+
+void Scanner::end() {
+  cleaner_.finish(buffer_);
+  process(true);
+  if (!buffer_.empty()) scan_.lines += line_number(buffer_.size()) - (buffer_.back() == '\n' ? 1 : 0);
+}
+
+std::int64_t Scanner::line_number(std::size_t at) {
+  if (at > counted_to_) {
+    counted_lines_ += std::count(buffer_.begin() + static_cast<std::ptrdiff_t>(counted_to_),
+                                 buffer_.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+    counted_to_ = at;
+    return counted_lines_ + 1;
+  }
+  const auto back = std::count(buffer_.begin() + static_cast<std::ptrdiff_t>(at),
+                               buffer_.begin() + static_cast<std::ptrdiff_t>(counted_to_), '\n');
+  return counted_lines_ - back + 1;
+}
+
+Scanner::Line Scanner::line_around(std::size_t at) const {
+  std::size_t begin = at;
+  while (begin > 0 && at - begin < kLongestLine && !is_line_end(buffer_[begin - 1])) --begin;
+  std::size_t end = at;
+  while (end < buffer_.size() && end - at < kLongestLine && !is_line_end(buffer_[end])) ++end;
+  return {begin, end};
+}
+
+void Scanner::process(bool final) {
+  const std::size_t limit = final ? buffer_.size() : buffer_.size() - std::min(buffer_.size(), kLookahead);
+  std::size_t at = scan_from_;
+  re2::StringPiece hit;
+  while (at < limit && any_anchor_->Match(buffer_, at, buffer_.size(), re2::RE2::UNANCHORED, &hit, 1)) {
+    const auto found = static_cast<std::size_t>(hit.data() - buffer_.data());
+    if (found >= limit) break;
+    const Line line = line_around(found);
+    read_hit(line, found + hit.size());
+    at = std::max(line.end, found + hit.size());
+  }
+  scan_from_ = std::max(limit, std::min(at, buffer_.size()));
+  if (final) return;
+  const std::size_t keep = scan_from_ - std::min(scan_from_, kLookahead);
+  static_cast<void>(line_number(keep));
+  if (counted_to_ > keep) {  // the count may be ahead, at the last hit
+    counted_lines_ = line_number(keep) - 1;
+    counted_to_ = keep;
+  }
+  buffer_.erase(0, keep);
+  buffer_offset_ += static_cast<std::int64_t>(keep);
+  scan_from_ -= keep;
+  counted_to_ = 0;
+}
+
+void Scanner::read_hit(Line line, std::size_t hit_end) {
+  const std::size_t end = std::max(line.end, hit_end);
+  std::vector<int> numbers;
+  if (!anchors_->Match(re2::StringPiece(buffer_.data() + line.begin, end - line.begin), &numbers)) return;
+  std::vector<std::size_t> patterns;
+  for (const int number : numbers) patterns.push_back(pattern_of_anchor_[static_cast<std::size_t>(number)]);
+  std::sort(patterns.begin(), patterns.end());
+  patterns.erase(std::unique(patterns.begin(), patterns.end()), patterns.end());
+  for (const std::size_t index : patterns) {
+    const std::int64_t attempts = ++progress_[index].attempts;
+    if (attempts > kManyAttempts && attempts % 64 != 0) continue;
+    try_pattern(index, line);
+  }
+}
+
+void Scanner::try_pattern(std::size_t index, Line line) {
+  const Pattern& pattern = book_.patterns()[index];
+  Line window = line;
+  for (int i = 0; i < pattern.before && window.begin > 0; ++i) window.begin = line_around(window.begin - 1).begin;
+  for (int i = 0; i < pattern.after && window.end < buffer_.size(); ++i) window.end = line_around(window.end + 1).end;
+  window.end = std::min(window.end, buffer_.size());
+  std::string text = buffer_.substr(window.begin, window.end - window.begin);
+  std::replace(text.begin(), text.end(), '\r', '\n');
+  if (pattern.unless && re2::RE2::PartialMatch(text, *pattern.unless)) return;
+
+  Progress& progress = progress_[index];
+  const std::int64_t window_offset = buffer_offset_ + static_cast<std::int64_t>(window.begin);
+  std::int64_t last_start = progress.last_start;
+  for (const Regex& regex : pattern.regexes) {
+    std::vector<re2::StringPiece> groups(static_cast<std::size_t>(regex.re->NumberOfCapturingGroups()) + 1);
+    std::size_t at = 0;
+    while (at <= text.size() && regex.re->Match(text, at, text.size(), re2::RE2::UNANCHORED, groups.data(),
+                                                static_cast<int>(groups.size()))) {
+      const auto start = static_cast<std::size_t>(groups[0].data() - text.data());
+      const std::int64_t position = window_offset + static_cast<std::int64_t>(start);
+      at = start + std::max<std::size_t>(groups[0].size(), 1);
+      if (position <= progress.last_start) continue;
+      last_start = std::max(last_start, position);
+      accept(index, regex, groups, line_number(window.begin + start));
+    }
+  }
+  progress.last_start = last_start;
+}
+
+void Scanner::accept(std::size_t index, const Regex& regex, const std::vector<re2::StringPiece>& groups,
+                     std::int64_t number) {
+  const Pattern& pattern = book_.patterns()[index];
+  std::vector<const FactKind*> known;  // lists of which only one message may speak
+  for (const Capture& capture : regex.captures)
+    if (capture.fact->once && scan_.facts.find(capture.fact->name) != nullptr) known.push_back(capture.fact);
+  for (const Capture& capture : regex.captures) {
+    const re2::StringPiece piece = groups[static_cast<std::size_t>(capture.group)];
+    if (piece.data() == nullptr) continue;
+    const std::string text = as_read(capture.reading, std::string(piece.data(), piece.size()));
+    if (std::find(known.begin(), known.end(), capture.fact) != known.end()) continue;
+    if (!capture.fact->list || capture.fact->type == FactType::held_by) {
+      if (auto value = normalise(capture.fact->type, text))
+        scan_.facts.add(*capture.fact, std::move(*value), capture.reading == Reading::mebibytes);
+      continue;
+    }
+    // A list in one place: "sm_50 sm_60 sm_70", "5.0, 6.0".
+    std::size_t at = 0;
+    while (at < text.size()) {
+      const std::size_t end = std::min(text.find_first_of(" ,;\n'\"", at), text.size());
+      if (end > at)
+        if (auto value = normalise(capture.fact->type, std::string_view(text).substr(at, end - at)))
+          scan_.facts.add(*capture.fact, std::move(*value));
+      at = end + 1;
+    }
+  }
+  for (const auto& [kind, value] : pattern.set) scan_.facts.add(*kind, value);
+
+  const std::string_view matched(groups[0].data(), groups[0].size());
+  for (const std::string& name : pattern.symptoms) {
+    Symptom& symptom = scan_.symptoms[with_captures(name, regex, groups)];
+    if (symptom.count++ == 0) symptom.first = ++order_;
+    if (symptom.sightings.size() < kMostSightings)
+      symptom.sightings.push_back({source_, number, std::string(matched.substr(0, 400)), 1});
+  }
+}
+
+}  // namespace gpuwright::explain

@@ -1,0 +1,16 @@
+// Texts of rules with facts in them: "needs {tried_bytes}, {free_bytes} are free".
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "explain/facts.h"
+
+namespace gpuwright::explain {
+
+// {name} becomes the fact for people (sizes in GiB or MiB, lists joined by commas), printable whatever the log held.
+// A text or sentence part in [square brackets] is left out when a fact in it is not known; outside of them an unknown
+// fact becomes "?".
+std::string filled(std::string_view text, const Facts& facts);
+
+}  // namespace gpuwright::explain
