@@ -54,7 +54,7 @@ std::string place_of(const Evidence& evidence, bool several_files) {
 
 void print_evidence(const Finding& finding, bool several_files, const Console& console) {
   for (const Evidence& evidence : finding.evidence) {
-    std::string text = printable(trim(std::string_view(evidence.text).substr(0, evidence.text.find('\n', 1))));
+    std::string text = printable(trim(evidence.text));
     const std::string place = fmt::format("    line {}: ", place_of(evidence, several_files));
     const std::string times = evidence.count > 1 ? fmt::format("  ({} times)", with_thousands(evidence.count)) : "";
     if (!console.wide)
@@ -86,7 +86,7 @@ void print_finding(const Finding& finding, bool several_files, const Console& co
   console.out << paint(console, Tone::dim,
                        fmt::format("    {} ({}, {}{})", finding.kind, to_string(finding.severity),
                                    to_string(finding.scope), finding.confidence < 0.75 ? ", not certain" : ""))
-              << "\n\n";
+              << '\n';
 }
 
 std::string for_people(const FactValue& fact) {
@@ -154,7 +154,10 @@ void print_explanation(const explain::Explanation& explanation, const explain::L
                        const Console& console) {
   const bool chinese = console.language == Language::chinese;
   for (const std::string& note : input.notes) console.err << "gpuwright: " << printable(note) << '\n';
-  for (const Finding& finding : explanation.findings) print_finding(finding, input.files.size() > 1, console);
+  for (const Finding& finding : explanation.findings) {
+    if (&finding != &explanation.findings.front()) console.out << '\n';
+    print_finding(finding, input.files.size() > 1, console);
+  }
   if (!explanation.benign.empty()) {
     print_heading(console, chinese ? "无害的行" : "Harmless lines");
     for (const explain::Benign& line : explanation.benign)
@@ -163,7 +166,6 @@ void print_explanation(const explain::Explanation& explanation, const explain::L
                                       line.text),
                           console.width, kIndent)
                   << '\n';
-    console.out << '\n';
   }
   if (explanation.facts.empty()) return;
   print_heading(console, chinese ? "日志中的事实" : "Facts in the log");

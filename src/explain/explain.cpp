@@ -186,6 +186,12 @@ class Judge {
       finding.evidence.push_back(alarm->second.sightings.back());
       return finding;
     }
+    if (scan_.bytes == 0) {
+      finding.id = finding.kind = "unknown";
+      finding.title = chinese ? "日志是空的" : "The log is empty";
+      finding.cause = chinese ? "没有可读的内容。" : "There is nothing to read.";
+      return finding;
+    }
     finding.id = finding.kind = explanation.benign.empty() ? "healthy" : "benign";
     finding.severity = Severity::benign;
     finding.title = chinese ? "未发现问题" : "Nothing is wrong here";

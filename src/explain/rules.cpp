@@ -13,7 +13,29 @@
 namespace gpuwright::explain {
 namespace {
 constexpr std::int64_t kLargestXid = 255;
+
+// The anchor as a regex: blanks may be line breaks.
+std::string anchor_regex(const std::string& anchor) {
+  std::string regex;
+  for (const char c : anchor) {
+    if (c == ' ')
+      regex += "[ \\t\\r\\n]+";
+    else
+      regex += re2::RE2::QuoteMeta(re2::StringPiece(&c, 1));
+  }
+  return regex;
 }
+
+re2::RE2::Options search_options() {
+  re2::RE2::Options options;
+  options.set_encoding(re2::RE2::Options::EncodingLatin1);
+  options.set_case_sensitive(false);
+  options.set_log_errors(false);
+  options.set_max_mem(64 << 20);
+  return options;
+}
+
+}  // namespace
 
 // Reads one file into the book.
 class RuleFile {
@@ -259,6 +281,21 @@ class RuleFile {
   const std::string& name_;
 };
 
+void RuleBook::index_anchors() {
+  anchors_ = {};
+  anchors_.each = std::make_unique<re2::RE2::Set>(search_options(), re2::RE2::UNANCHORED);
+  std::string any;
+  for (std::size_t i = 0; i < patterns_.size(); ++i)
+    for (const std::string& anchor : patterns_[i].anchors) {
+      const std::string regex = anchor_regex(anchor);
+      any += (any.empty() ? "" : "|") + regex;
+      anchors_.each->Add(regex, nullptr);
+      anchors_.pattern.push_back(i);
+    }
+  anchors_.each->Compile();
+  anchors_.any = std::make_unique<re2::RE2>(any, search_options());
+}
+
 const FactKind* RuleBook::fact(std::string_view name) const {
   for (const auto& kind : facts_)
     if (kind->name == name) return kind.get();
@@ -277,6 +314,7 @@ Status RuleBook::add(std::string_view text, const std::string& name) {
 Result<RuleBook> RuleBook::from_toml(std::string_view text, const std::string& name) {
   RuleBook book;
   GW_TRY(book.add(text, name));
+  book.index_anchors();
   return book;
 }
 
@@ -290,6 +328,7 @@ Result<RuleBook> RuleBook::load() {
     const std::string text = GW_TRY(read_file(own, 4 << 20));
     GW_TRY(book.add(text, own));
   }
+  book.index_anchors();
   return book;
 }
 

@@ -26,6 +26,7 @@
 #pragma once
 
 #include <re2/re2.h>
+#include <re2/set.h>
 
 #include <map>
 #include <memory>
@@ -108,16 +109,23 @@ struct Rule {
   std::vector<RuleFix> fixes;
 };
 
+// The anchors of all patterns, compiled for searching.
+struct AnchorIndex {
+  std::unique_ptr<re2::RE2> any;        // any of them
+  std::unique_ptr<re2::RE2::Set> each;  // which of them
+  std::vector<std::size_t> pattern;     // by number in `each`
+};
+
 class RuleBook {
  public:
   // The built-in rules with ~/.config/gpuwright/errors.toml after them.
   static Result<RuleBook> load();
   // An error names the file, the row and what is wrong with it.
   static Result<RuleBook> from_toml(std::string_view text, const std::string& name);
-  Status add(std::string_view text, const std::string& name);
 
   const FactKind* fact(std::string_view name) const;
   const std::vector<Pattern>& patterns() const { return patterns_; }
+  const AnchorIndex& anchors() const { return anchors_; }
   const std::vector<Computed>& computed() const { return computed_; }
   const std::vector<Rule>& rules() const { return rules_; }
   const std::map<std::string, Words, std::less<>>& benign() const { return benign_; }  // by symptom
@@ -128,7 +136,11 @@ class RuleBook {
  private:
   friend class RuleFile;
   std::vector<std::unique_ptr<FactKind>> facts_;
+  Status add(std::string_view text, const std::string& name);
+  void index_anchors();
+
   std::vector<Pattern> patterns_;
+  AnchorIndex anchors_;
   std::vector<Computed> computed_;
   std::vector<Rule> rules_;
   std::map<std::string, Words, std::less<>> benign_;

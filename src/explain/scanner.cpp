@@ -14,23 +14,12 @@ namespace {
 constexpr std::size_t kBlock = 1 << 20;
 constexpr std::size_t kLookahead = 32 << 10;    // text after a hit that its patterns may need
 constexpr std::size_t kLongestLine = 4 << 10;   // a longer line is read in pieces of this size around what is found
+constexpr std::size_t kShown = 1024;            // bytes of a line that evidence shows
 constexpr std::size_t kMostSightings = 8;       // kept of one symptom
 constexpr std::int64_t kManyAttempts = 20'000;  // from here on a pattern looks at one hit in 64 only
 
 bool is_line_end(char c) {
   return c == '\n' || c == '\r';
-}
-
-// The anchor as a regex: blanks may be line breaks.
-std::string anchor_regex(const std::string& anchor) {
-  std::string regex;
-  for (const char c : anchor) {
-    if (c == ' ')
-      regex += "[ \\t\\r\\n]+";
-    else
-      regex += re2::RE2::QuoteMeta(re2::StringPiece(&c, 1));
-  }
-  return regex;
 }
 
 std::string as_read(Reading reading, std::string text) {
@@ -75,15 +64,6 @@ std::string with_captures(const std::string& name, const Regex& regex, const std
       return name.substr(0, open) + std::string(piece.data(), piece.size()) + name.substr(close + 1);
   }
   return name;
-}
-
-re2::RE2::Options search_options() {
-  re2::RE2::Options options;
-  options.set_encoding(re2::RE2::Options::EncodingLatin1);
-  options.set_case_sensitive(false);
-  options.set_log_errors(false);
-  options.set_max_mem(64 << 20);
-  return options;
 }
 
 }  // namespace
@@ -133,21 +113,7 @@ void Cleaner::finish(std::string& onto) {
   state_ = State::text;
 }
 
-Scanner::Scanner(const RuleBook& book) : book_(book), progress_(book.patterns().size()) {
-  anchors_ = std::make_unique<re2::RE2::Set>(search_options(), re2::RE2::UNANCHORED);
-  std::string any;
-  for (std::size_t i = 0; i < book.patterns().size(); ++i)
-    for (const std::string& anchor : book.patterns()[i].anchors) {
-      const std::string regex = anchor_regex(anchor);
-      any += (any.empty() ? "" : "|") + regex;
-      anchors_->Add(regex, nullptr);
-      pattern_of_anchor_.push_back(i);
-    }
-  anchors_->Compile();
-  any_anchor_ = std::make_unique<re2::RE2>(any, search_options());
-}
-
-Scanner::~Scanner() = default;
+Scanner::Scanner(const RuleBook& book) : book_(book), progress_(book.patterns().size()) {}
 
 void Scanner::begin(const std::string& source) {
   source_ = source;
@@ -197,7 +163,7 @@ void Scanner::process(bool final) {
   const std::size_t limit = final ? buffer_.size() : buffer_.size() - std::min(buffer_.size(), kLookahead);
   std::size_t at = scan_from_;
   re2::StringPiece hit;
-  while (at < limit && any_anchor_->Match(buffer_, at, buffer_.size(), re2::RE2::UNANCHORED, &hit, 1)) {
+  while (at < limit && book_.anchors().any->Match(buffer_, at, buffer_.size(), re2::RE2::UNANCHORED, &hit, 1)) {
     const auto found = static_cast<std::size_t>(hit.data() - buffer_.data());
     if (found >= limit) break;
     const Line line = line_around(found);
@@ -221,9 +187,9 @@ void Scanner::process(bool final) {
 void Scanner::read_hit(Line line, std::size_t hit_end) {
   const std::size_t end = std::max(line.end, hit_end);
   std::vector<int> numbers;
-  if (!anchors_->Match(re2::StringPiece(buffer_.data() + line.begin, end - line.begin), &numbers)) return;
+  if (!book_.anchors().each->Match(re2::StringPiece(buffer_.data() + line.begin, end - line.begin), &numbers)) return;
   std::vector<std::size_t> patterns;
-  for (const int number : numbers) patterns.push_back(pattern_of_anchor_[static_cast<std::size_t>(number)]);
+  for (const int number : numbers) patterns.push_back(book_.anchors().pattern[static_cast<std::size_t>(number)]);
   std::sort(patterns.begin(), patterns.end());
   patterns.erase(std::unique(patterns.begin(), patterns.end()), patterns.end());
   for (const std::size_t index : patterns) {
@@ -256,14 +222,17 @@ void Scanner::try_pattern(std::size_t index, Line line) {
       at = start + std::max<std::size_t>(groups[0].size(), 1);
       if (position <= progress.last_start) continue;
       last_start = std::max(last_start, position);
-      accept(index, regex, groups, line_number(window.begin + start));
+      const Line place = line_around(window.begin + start);
+      const std::size_t shown = std::min(place.end - place.begin, kShown);
+      accept(index, regex, groups, std::string_view(buffer_).substr(place.begin, shown),
+             line_number(window.begin + start));
     }
   }
   progress.last_start = last_start;
 }
 
 void Scanner::accept(std::size_t index, const Regex& regex, const std::vector<re2::StringPiece>& groups,
-                     std::int64_t number) {
+                     std::string_view line, std::int64_t number) {
   const Pattern& pattern = book_.patterns()[index];
   std::vector<const FactKind*> known;  // lists of which only one message may speak
   for (const Capture& capture : regex.captures)
@@ -290,12 +259,14 @@ void Scanner::accept(std::size_t index, const Regex& regex, const std::vector<re
   }
   for (const auto& [kind, value] : pattern.set) scan_.facts.add(*kind, value);
 
-  const std::string_view matched(groups[0].data(), groups[0].size());
   for (const std::string& name : pattern.symptoms) {
     Symptom& symptom = scan_.symptoms[with_captures(name, regex, groups)];
-    if (symptom.count++ == 0) symptom.first = ++order_;
-    if (symptom.sightings.size() < kMostSightings)
-      symptom.sightings.push_back({source_, number, std::string(matched.substr(0, 400)), 1});
+    if (symptom.count == 0) symptom.first = ++order_;
+    if (symptom.last_line == number && symptom.last_source == source_) continue;
+    symptom.last_line = number;
+    symptom.last_source = source_;
+    ++symptom.count;
+    if (symptom.sightings.size() < kMostSightings) symptom.sightings.push_back({source_, number, std::string(line), 1});
   }
 }
 

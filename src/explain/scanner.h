@@ -3,7 +3,6 @@
 #pragma once
 
 #include <re2/re2.h>
-#include <re2/set.h>
 
 #include <cstdint>
 #include <map>
@@ -20,7 +19,9 @@ namespace gpuwright::explain {
 
 struct Symptom {
   std::vector<Evidence> sightings;  // the first few
-  std::int64_t count = 0;
+  std::int64_t count = 0;           // lines
+  std::int64_t last_line = 0;       // of the last sighting, as a line counts once
+  std::string last_source = {};
   std::int64_t first = 0;  // order among all sightings of all symptoms, from 1
 };
 
@@ -45,7 +46,6 @@ class Cleaner {
 class Scanner {
  public:
   explicit Scanner(const RuleBook& book);  // the book must outlive the scanner
-  ~Scanner();
 
   // One log after the other: a folder of logs is one incident.
   void begin(const std::string& source);
@@ -63,14 +63,11 @@ class Scanner {
   Line line_around(std::size_t at) const;
   void read_hit(Line line, std::size_t hit_end);
   void try_pattern(std::size_t index, Line line);
-  void accept(std::size_t index, const Regex& regex, const std::vector<re2::StringPiece>& groups,
-              std::int64_t line_number);
+  void accept(std::size_t index, const Regex& regex, const std::vector<re2::StringPiece>& groups, std::string_view line,
+              std::int64_t number);
   std::int64_t line_number(std::size_t at);
 
   const RuleBook& book_;
-  std::unique_ptr<re2::RE2> any_anchor_;
-  std::unique_ptr<re2::RE2::Set> anchors_;
-  std::vector<std::size_t> pattern_of_anchor_;  // by number in anchors_
   struct Progress {
     std::int64_t last_start = -1;  // in bytes of the source: a match is taken once
     std::int64_t attempts = 0;
