@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "cli/style.h"
 #include "cli/table.h"
 
 namespace gpuwright::cli {
@@ -103,7 +104,7 @@ void print_bar(const Console& console, const std::vector<Part>& all_parts, std::
   if (whole <= 0) return;
   if (whole > used) {
     amounts.push_back(whole - used);
-    legend.push_back({kFree, "free", printable(free_text), whole - used});
+    legend.push_back({kFree, std::string(say(console, "free")), printable(free_text), whole - used});
   }
   for (LegendLine& line : legend) line.share /= whole;
 
@@ -122,7 +123,7 @@ void print_bar(const Console& console, const std::vector<Part>& all_parts, std::
   }
   console.out << '\n';
   print_legend(console, legend);
-  if (over) console.out << "  " << draw(console, kLimit, 1) << " here the memory ends\n";
+  if (over) console.out << "  " << draw(console, kLimit, 1) << ' ' << say(console, "here the memory ends") << '\n';
 }
 
 }  // namespace gpuwright::cli

@@ -26,7 +26,7 @@ const std::vector<Option>& global_options() {
   static const std::vector<Option> kOptions = {
       {"--json", "", "", "answer in JSON, with a versioned schema", {}, ""},
       {"--no-color", "", "", "no colours (also: set NO_COLOR)", {}, ""},
-      {"--lang", "", "LANGUAGE", "language of the help pages", {"en", "zh"}, "en"},
+      {"--lang", "", "LANGUAGE", "language of help, and of what is fixed in fit's answers", {"en", "zh"}, "en"},
       {"--help", "-h", "", "explain the command", {}, ""},
       {"--version", "", "", "print the version", {}, ""},
   };

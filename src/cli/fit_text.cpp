@@ -68,22 +68,25 @@ void print_gpu(const fit::GpuEstimate& gpu, int last_rank, bool only, const Cons
   const std::string which = only ? "" : ranks_text(gpu.rank, last_rank) + ": ";
   console.out << '\n'
               << which << paint(console, Tone::name, printable(gpu.gpu)) << "  "
-              << paint(console, tone_of(gpu.verdict), fit::name_of(gpu.verdict))
-              << fmt::format("  {} of {} ({} to {})\n", to_string(total.expected), to_string(gpu.usable),
-                             to_string(total.low), to_string(total.high));
+              << paint(console, tone_of(gpu.verdict), say(console, fit::name_of(gpu.verdict))) << "  "
+              << say(console, "{} of {} ({} to {})", to_string(total.expected), to_string(gpu.usable),
+                     to_string(total.low), to_string(total.high))
+              << '\n';
   std::vector<Part> parts;
   for (int kind = 0; kind < fit::kComponentKinds; ++kind) {
     const auto which_kind = static_cast<ComponentKind>(kind);
     const Bytes bytes = gpu.peak().total_of(which_kind).expected;
     if (bytes.count > 0)
-      parts.push_back({std::string(fit::label_of(which_kind)), static_cast<double>(bytes.count), to_string(bytes)});
+      parts.push_back(
+          {std::string(say(console, fit::label_of(which_kind))), static_cast<double>(bytes.count), to_string(bytes)});
   }
   const Bytes free = gpu.usable - total.expected;
   print_bar(console, parts, static_cast<double>(gpu.usable.count), free.count > 0 ? to_string(free) : "");
-  std::string binding = fmt::format("  the peak is at: {}", gpu.peak().name);
-  if (!gpu.peak().knob.empty()) binding += fmt::format("; lowered by {}", gpu.peak().knob);
+  std::string binding = "  " + say(console, "the peak is at: {}", say(console, gpu.peak().name));
+  if (!gpu.peak().knob.empty()) binding += say(console, "; lowered by {}", gpu.peak().knob);
   console.out << wrap(printable(binding), console.width, 4) << '\n';
-  if (gpu.verdict == Verdict::no) console.out << fmt::format("  short by {}\n", to_string(total.expected - gpu.usable));
+  if (gpu.verdict == Verdict::no)
+    console.out << "  " << say(console, "short by {}", to_string(total.expected - gpu.usable)) << '\n';
 }
 
 // GPUs that carry the same are shown once.
@@ -101,23 +104,24 @@ void print_capacities(const fit::Estimate& estimate, const Console& console) {
   for (const fit::Capacity& capacity : estimate.capacities) {
     std::string name = capacity.name;
     std::replace(name.begin(), name.end(), '_', ' ');
-    console.out << fmt::format("  {}: {} ({} to {})\n", name, with_thousands(capacity.expected),
-                               with_thousands(capacity.low), with_thousands(capacity.high));
+    console.out << "  "
+                << say(console, "{}: {} ({} to {})", say(console, name), with_thousands(capacity.expected),
+                       with_thousands(capacity.low), with_thousands(capacity.high))
+                << '\n';
   }
   if (estimate.host_bytes().count > 0)
-    console.out << fmt::format("  host memory: {}\n", to_string(estimate.host_bytes()));
+    console.out << "  " << say(console, "host memory: {}", to_string(estimate.host_bytes())) << '\n';
 }
 
 void print_advice(const fit::Estimate& estimate, const Console& console) {
   if (estimate.advice.empty()) return;
-  print_heading(console, "What to change, the cheapest first");
+  print_heading(console, say(console, "What to change, the cheapest first"));
   for (const fit::Advice& advice : estimate.advice) {
-    const std::string verdict =
-        advice.verdict_after == Verdict::no
-            ? "not enough alone"
-            : std::string("then ") + (advice.verdict_after == Verdict::fits ? "it fits" : "it is tight");
-    const std::string text = fmt::format("  - {}; saves {}, {} (costs: {})", printable(advice.change),
-                                         to_string(advice.saves), verdict, advice.cost);
+    const std::string_view verdict = advice.verdict_after == Verdict::no     ? "not enough alone"
+                                     : advice.verdict_after == Verdict::fits ? "then it fits"
+                                                                             : "then it is tight";
+    const std::string text = "  - " + say(console, "{}; saves {}, {} (costs: {})", printable(advice.change),
+                                          to_string(advice.saves), say(console, verdict), advice.cost);
     console.out << wrap(text, console.width, 4) << '\n';
   }
 }
@@ -129,21 +133,25 @@ void print_solution(const FitAnswer& answer, const Console& console) {
   const bool none = *answer.request->maximise == fit::Quantity::layers ? value < 0 : value < 1;
   console.out << '\n';
   if (none)
-    console.out << paint(console, Tone::bad, fmt::format("not even the smallest {} fits", what)) << '\n';
+    console.out << paint(console, Tone::bad, say(console, "not even the smallest {} fits", say(console, what))) << '\n';
   else
-    console.out << paint(console, Tone::good, fmt::format("largest {}: {}", what, with_thousands(value))) << '\n';
+    console.out << paint(console, Tone::good, say(console, "largest {}: {}", say(console, what), with_thousands(value)))
+                << '\n';
 }
 
 void print_choices(const FitAnswer& answer, const Console& console) {
   if (!answer.request->smallest_gpu) return;
   if (answer.gpu_choices.empty()) {
-    console.out << '\n' << paint(console, Tone::bad, "no accelerator of the catalogue holds it") << '\n';
+    console.out << '\n' << paint(console, Tone::bad, say(console, "no accelerator of the catalogue holds it")) << '\n';
     return;
   }
   const int count = answer.request->gpu_count;
-  print_heading(console,
-                count == 1 ? "Smallest GPUs that hold it" : fmt::format("Smallest GPUs of which {} hold it", count));
-  Table table({{"GPU"}, {"usable", Align::right}, {"needed", Align::right}, {"at most", Align::right}}, 2);
+  print_heading(console, count == 1 ? std::string(say(console, "Smallest GPUs that hold it"))
+                                    : say(console, "Smallest GPUs of which {} hold it", count));
+  const auto column = [&](std::string_view name) { return std::string(say(console, name)); };
+  Table table(
+      {{"GPU"}, {column("usable"), Align::right}, {column("needed"), Align::right}, {column("at most"), Align::right}},
+      2);
   for (const fit::GpuChoice& choice : answer.gpu_choices) {
     const fit::GpuEstimate& gpu = choice.estimate.per_gpu.front();
     const fit::Range total = gpu.peak().total();
@@ -183,7 +191,9 @@ void print_notes(const FitAnswer& answer, const Console& console) {
   if (notes.empty()) return;
   console.out << '\n';
   for (const std::string& note : notes)
-    console.out << paint(console, Tone::dim, wrap("note: " + printable(note), console.width, 6)) << '\n';
+    console.out << paint(console, Tone::dim,
+                         wrap(std::string(say(console, "note: ")) + printable(note), console.width, 6))
+                << '\n';
 }
 
 }  // namespace

@@ -22,25 +22,26 @@ std::string saved(Bytes bytes) {
 }
 
 void print_steps(const fit::Strategy& strategy, const Console& console) {
-  print_heading(console, "From the plain job to the answer");
-  Table table({{"change", Align::left, true},
-               {"saves", Align::right},
-               {"peak", Align::right},
-               {"time", Align::right},
-               {"verdict"}},
+  print_heading(console, say(console, "From the plain job to the answer"));
+  const auto word = [&](std::string_view english) { return std::string(say(console, english)); };
+  Table table({{word("change"), Align::left, true},
+               {word("saves"), Align::right},
+               {word("peak"), Align::right},
+               {word("time"), Align::right},
+               {word("verdict")}},
               2);
-  table.add({"as asked: " + fit::describe(strategy.plain.job), "",
+  table.add({say(console, "as asked: {}", fit::describe(strategy.plain.job)), "",
              to_string(fit::strategy::peak_of(strategy.plain.estimate)), times(strategy.plain.slowdown.factor),
-             fit::name_of(strategy.plain.estimate.verdict())});
+             word(fit::name_of(strategy.plain.estimate.verdict()))});
   for (const fit::StrategyStep& step : strategy.steps)
     table.add({step.change, saved(step.saves), to_string(step.peak_after), times(step.slowdown_after),
-               fit::name_of(step.verdict_after)});
+               word(fit::name_of(step.verdict_after))});
   table.print(console);
 }
 
 void print_slowdown(const fit::Plan& plan, bool explain, const Console& console) {
-  print_heading(console, fmt::format("What the time of a step is made of: {} an undisturbed one (an estimate)",
-                                     times(plan.slowdown.factor)));
+  print_heading(console, say(console, "What the time of a step is made of: {} an undisturbed one (an estimate)",
+                             times(plan.slowdown.factor)));
   for (const fit::Slowdown::Part& part : plan.slowdown.parts) {
     std::string text = fmt::format("  {:+.1f} %  {}", part.share * 100, part.name);
     if (explain) text += fmt::format(" [{}]", part.source);
@@ -50,11 +51,16 @@ void print_slowdown(const fit::Plan& plan, bool explain, const Console& console)
 
 void print_alternatives(const fit::Strategy& strategy, const Console& console) {
   if (strategy.alternatives.empty()) return;
-  print_heading(console, "Other plans that fit");
-  Table table({{"plan", Align::left, true}, {"peak", Align::right}, {"time", Align::right}, {"verdict"}}, 2);
+  print_heading(console, say(console, "Other plans that fit"));
+  const auto word = [&](std::string_view english) { return std::string(say(console, english)); };
+  Table table({{word("plan"), Align::left, true},
+               {word("peak"), Align::right},
+               {word("time"), Align::right},
+               {word("verdict")}},
+              2);
   for (const fit::Plan& plan : strategy.alternatives)
     table.add({fit::describe(plan.job), to_string(fit::strategy::peak_of(plan.estimate)), times(plan.slowdown.factor),
-               fit::name_of(plan.estimate.verdict())});
+               word(fit::name_of(plan.estimate.verdict()))});
   table.print(console);
 }
 

@@ -16,10 +16,6 @@ constexpr std::string_view kFooter =
     "'gpuwright help COMMAND' explains a command. Exit codes: 0 done, 1 the answer is no, 2 wrong words or input, 3 "
     "something is missing or unreachable, 4 a fault of gpuwright.";
 
-std::string_view say(const Console& console, std::string_view english) {
-  return in_language(console.language, english);
-}
-
 int text_width(const Console& console) {
   return std::clamp(console.width, 40, kTextWidth);
 }

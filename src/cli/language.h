@@ -1,5 +1,5 @@
-// The languages that people read the help pages in. What programs read (--json, exit codes, names) and the answers
-// themselves never change with it.
+// The languages that people read the help pages in, and the words of fit's answers that are always the same. What
+// programs read (--json, exit codes, names) never changes with it.
 #pragma once
 
 #include <optional>

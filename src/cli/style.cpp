@@ -86,6 +86,10 @@ std::string wrap(std::string_view text, int width, int indent) {
   return result;
 }
 
+std::string_view say(const Console& console, std::string_view english) {
+  return in_language(console.language, english);
+}
+
 void print_heading(const Console& console, std::string_view title) {
   console.out << '\n' << paint(console, Tone::heading, title) << '\n';
 }
