@@ -165,11 +165,12 @@ NvmlSource::Outcome NvmlSource::check_devices(Asker& ask, const std::vector<BusD
   }
   unsigned count = 0;
   const nvml::Return code = count_devices(ask, count);
-  if (ends_the_session(code)) return Outcome::session_over;
-  return code == nvml::kSuccess && count != cards_.size() ? Outcome::stale_handle : Outcome::done;
+  if (code != nvml::kSuccess) return Outcome::session_over;
+  return count != cards_.size() ? Outcome::stale_handle : Outcome::done;
 }
 
 void NvmlSource::retire_cards(Asker& ask) {
+  if (cards_.empty()) return;
   for (Card& card : cards_) {
     for (Slice& slice : card.slices) slice.activity.release(ask);
     card.activity.release(ask);
@@ -216,7 +217,11 @@ nvml::Return NvmlSource::get_handle(Card& card, Asker& ask) {
 // ---------------------------------------------------------------- one device
 
 void NvmlSource::tell_what_the_bus_knows(Card& card) {
-  if (!card.has_facts) {
+  const auto at = static_cast<std::size_t>(card.index);
+  if (!card.has_facts && before_.size() == cards_.size() && before_[at].facts.uuid) {
+    // The devices are as many as before, so they stand in the same order.
+    card.facts = before_[at].facts;
+  } else if (!card.has_facts) {
     card.facts = Gpu{};
     card.facts.vendor = Vendor::nvidia;
     card.facts.source = "nvml";
@@ -312,11 +317,22 @@ nvml::Return NvmlSource::ask_all(Card& card, CardAsker& ask, const Round& round,
   return memory;
 }
 
+namespace {
+
+// A device that answers neither for its memory nor for its load answers nothing.
+bool answers_nothing(const Card& card, nvml::Return memory) {
+  const Why why = why_of(memory);
+  const bool fault = why == Why::failed || why == Why::no_permission || why == Why::unresponsive;
+  return memory != nvml::kSuccess && fault && !card.row.utilization && card.row.utilization.why() == why;
+}
+
+}  // namespace
+
 NvmlSource::Outcome NvmlSource::judge(Card& card, Asker& ask, nvml::Return memory) {
   const nvml::Return code = ask.fine() ? memory : ask.trouble();
   // A handle that is refused belongs to a device that is no more.
   const bool stale = code == nvml::kInvalidArgument;
-  card.answers = !stale && ask.fine();
+  card.answers = !stale && ask.fine() && !answers_nothing(card, memory);
   if (!card.answers) tell_failure(card, ask, code);
   if (ends_the_session(code)) return Outcome::session_over;
   return stale ? Outcome::stale_handle : Outcome::done;
@@ -427,7 +443,7 @@ void NvmlSource::tell_events(Asker& ask, const Round& round) {
       history_of(cards_[at]).add(code, round.time);
   for (Card& card : cards_) {
     if (mig_changed) card.slices_read_ns.reset();
-    if (card.asleep || !card.has_facts) continue;
+    if (card.asleep || !(card.has_facts || card.facts.uuid)) continue;
     const XidHistory& history = history_of(card);
     card.row.xids = history.events;
     card.row.last_xid = history.last;
@@ -465,6 +481,13 @@ void NvmlSource::read_everything(Snapshot& snapshot, Asker& ask, const std::vect
     stop(ask);
   }
   if (!any_gone()) restart_wait_ns_ = kFirstRestart;
+  if (unsigned count = 0; cards_.empty()) {
+    const nvml::Return code = count_devices(ask, count);
+    if (code != nvml::kSuccess) {
+      report(snapshot, SourceReport::Outcome::failed, fmt::format("nvmlDeviceGetCount: {}", library_->text_of(code)));
+      return;
+    }
+  }
   number_for_cuda(snapshot, gpus);
   if (started_) snapshot.drivers.push_back(driver_);
   if (snapshot.gpus.size() == gpus)
