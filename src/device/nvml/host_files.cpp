@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "device/sysfs/attribute.h"
+#include "sim/host.h"
 
 namespace gpuwright::device::nvidia {
 namespace {
@@ -30,25 +31,17 @@ std::optional<std::string> version_in(std::string_view text) {
   return std::nullopt;
 }
 
-std::optional<Bytes> kib_of(std::string_view meminfo, std::string_view key) {
-  std::string_view value = value_of_line(meminfo, key);
-  if (value.ends_with("kB")) value = trim(value.substr(0, value.size() - 2));
-  const auto kib = to_integer(value);
-  const auto bytes = kib ? checked_multiply(*kib, 1024) : std::nullopt;
-  return bytes ? std::optional(Bytes{*bytes}) : std::nullopt;
-}
-
 }  // namespace
 
 std::optional<std::string> HostFiles::read(const std::string& path) const {
-  if (!real()) return std::nullopt;
+  if (ask_host()) return simulated_->file(path);
   const FileText file = read_start(root_ + path);
   if (!file) return std::nullopt;
   return file.text;
 }
 
 std::vector<std::string> HostFiles::list(const std::string& path) const {
-  if (!real()) return {};
+  if (ask_host()) return simulated_->files_in(path);
   return names_in(root_ + path, kMostBusDevices);
 }
 
@@ -57,12 +50,9 @@ std::optional<std::string> HostFiles::module_version() const {
   return text ? version_in(*text) : std::nullopt;
 }
 
-std::optional<HostMemory> HostFiles::memory() const {
+HostMemory HostFiles::memory() const {
   const auto text = read("/proc/meminfo");
-  if (!text) return std::nullopt;
-  const auto total = kib_of(*text, "MemTotal"), available = kib_of(*text, "MemAvailable");
-  if (!total || !available || total->count <= 0 || available->count < 0 || *available > *total) return std::nullopt;
-  return HostMemory{*total, *available};
+  return text ? parse_meminfo(*text) : HostMemory{};
 }
 
 std::vector<BusDevice> HostFiles::bus_devices() const {
@@ -115,7 +105,7 @@ bool HostFiles::nodes_forbidden() const {
 }
 
 bool HostFiles::inside_container() const {
-  if (!real()) return false;
+  if (ask_host()) return false;
   if (path_exists(root_ + "/.dockerenv") || path_exists(root_ + "/run/.containerenv")) return true;
   const auto groups = read("/proc/1/cgroup");
   if (!groups) return false;

@@ -7,14 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "base/units.h"
 #include "device/source.h"
+#include "device/sysfs/host_memory.h"
 
 namespace gpuwright::device::nvidia {
-
-struct HostMemory {
-  Bytes total, available;
-};
 
 // An NVIDIA display or 3D controller on the PCI bus.
 struct BusDevice {
@@ -34,7 +30,7 @@ class HostFiles {
 
   // "535.129.03" of /proc/driver/nvidia/version.
   std::optional<std::string> module_version() const;
-  std::optional<HostMemory> memory() const;
+  HostMemory memory() const;
   // NVIDIA's GPUs in the order of their addresses, which is NVML's order. Empty where there is no PCI bus.
   std::vector<BusDevice> bus_devices() const;
   bool asleep(const std::string& address) const;
@@ -48,7 +44,8 @@ class HostFiles {
  private:
   std::optional<std::string> read(const std::string& path) const;
   std::vector<std::string> list(const std::string& path) const;
-  bool real() const { return simulated_ == nullptr || !root_.empty(); }
+  // A root given beside a simulated host is that host's tree.
+  bool ask_host() const { return simulated_ != nullptr && root_.empty(); }
 
   std::string root_;
   std::shared_ptr<sim::Host> simulated_;

@@ -85,14 +85,14 @@ void tell_unified_memory(Card& card, const HostFiles& files, nvml::Return listed
   for (const Process& process : processes)
     held = held && process.memory ? Reading<Bytes>(*held + *process.memory) : Reading<Bytes>(Why::no_data);
   gpu.memory_used = held;
-  const auto host = files.memory();
-  if (!host) {
+  const HostMemory host = files.memory();
+  if (!host.total || !host.available || *host.available > *host.total) {
     gpu.memory_total = gpu.memory_free = gpu.host_used = Why::no_data;
     return;
   }
-  gpu.memory_total = host->total;
-  gpu.memory_free = host->available;
-  gpu.host_used = held ? Reading<Bytes>(std::max(Bytes{0}, host->total - host->available - *held)) : held;
+  gpu.memory_total = *host.total;
+  gpu.memory_free = *host.available;
+  gpu.host_used = held ? Reading<Bytes>(std::max(Bytes{0}, *host.total - *host.available - *held)) : held;
 }
 
 }  // namespace gpuwright::device::nvidia

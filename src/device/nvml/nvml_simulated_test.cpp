@@ -7,7 +7,6 @@
 #include <set>
 
 #include "device/nvml/nvml_source.h"
-#include "device/testing/tree.h"
 #include "sim/host.h"
 #include "sim/nvml.h"
 
@@ -19,7 +18,6 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-using testing::Tree;
 
 constexpr double kSecond = 1e9;
 
@@ -34,6 +32,7 @@ class Simulated {
   }
 
   SourceOptions& options() { return options_; }
+  sim::Host* operator->() const { return host_.get(); }
   Snapshot read(double seconds = 0) {
     if (!source_) source_ = std::make_unique<NvmlSource>(options_);
     host_->set_time(seconds);
@@ -142,22 +141,37 @@ TEST(NvmlSimulated, DriverThatIsReloadedUnderARunningSessionIsFoundAgain) {
   EXPECT_EQ(back.gpus[2].state, State::ok);
 }
 
-TEST(NvmlSimulated, MismatchNamesTheLibrarysVersion) {
-  Simulated host = Simulated::scenario("mismatch");
-  const Snapshot snapshot = host.read();
+TEST(NvmlSimulated, MismatchNamesBothVersions) {
+  const Snapshot snapshot = Simulated::scenario("mismatch").read();
   EXPECT_THAT(snapshot.gpus, IsEmpty());
   ASSERT_THAT(snapshot.sources, SizeIs(1));
   EXPECT_EQ(snapshot.sources[0].outcome, SourceReport::Outcome::failed);
-  EXPECT_THAT(snapshot.sources[0].text, HasSubstr("550.90.07"));
+  EXPECT_EQ(snapshot.sources[0].text, "the kernel module is 535.183.01, the library 550.90.07: versions differ");
 }
 
-TEST(NvmlSimulated, MismatchNamesBothVersionsWhereTheModuleTellsIts) {
-  Tree tree;
-  tree.file("proc/driver/nvidia/version",
-            "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024\n");
-  Simulated host = Simulated::scenario("mismatch");
-  host.options().root = tree.root();
-  EXPECT_EQ(host.read().sources[0].text, "the kernel module is 535.183.01, the library 550.90.07: versions differ");
+TEST(NvmlSimulated, SleepingGpuIsNeverAskedAndIsReadWhenItWoke) {
+  Simulated host = Simulated::scenario("asleep");
+  for (int second = 0; second < 20; second += 5) {
+    const Snapshot snapshot = host.read(second);
+    ASSERT_THAT(snapshot.gpus, SizeIs(1));
+    EXPECT_EQ(snapshot.gpus[0].state, State::asleep);
+    EXPECT_EQ(snapshot.gpus[0].temperature, Reading<Celsius>(Why::asleep));
+  }
+  EXPECT_EQ(host->calls_for_gpu(0), 0);
+  EXPECT_EQ(host.read(21).gpus[0].state, State::ok);
+  EXPECT_GT(host->calls_for_gpu(0), 0);
+}
+
+TEST(NvmlSimulated, SleepingGpuDoesNotHideTheOneThatIsAwake) {
+  Simulated host =
+      Simulated::toml("[[gpu]]\nid = \"rtx-4090-24gb\"\ncount = 2\n" + fault("kind = \"asleep\"\ngpus = [0]"));
+  host.read(0);
+  const Snapshot snapshot = host.read(1);
+  ASSERT_THAT(snapshot.gpus, SizeIs(2));
+  EXPECT_EQ(snapshot.gpus[0].state, State::asleep);
+  EXPECT_EQ(snapshot.gpus[1].state, State::ok);
+  EXPECT_EQ(snapshot.gpus[1].vendor_index, 1);
+  EXPECT_EQ(host->calls_for_gpu(0), 0);
 }
 
 // pid and memory swapped, pids of 0: gpuopenanalytics/pynvml#50.
@@ -190,15 +204,12 @@ TEST(NvmlSimulated, StrictLibraryGetsWholeStructVersions) {
 }
 
 TEST(NvmlSimulated, SparkHasTheMachinesMemoryAndNoPcie) {
-  Tree tree;
-  tree.file("proc/meminfo", "MemTotal:       125500000 kB\nMemFree:         900000 kB\nMemAvailable:   30000000 kB\n");
-  Simulated host = Simulated::scenario("gb10");
-  host.options().root = tree.root();
-  const Gpu gpu = host.read(3).gpus[0];
+  const Gpu gpu = Simulated::scenario("gb10").read(3).gpus[0];
   EXPECT_TRUE(gpu.unified_memory);
-  EXPECT_EQ(gpu.memory_total, Reading<Bytes>(Bytes{125500000LL * 1024}));
+  // "NVIDIA GB10, VRAM: 124610 MiB" (public llama.cpp log), which is the machine's RAM.
+  EXPECT_EQ(gpu.memory_total, Reading<Bytes>(Bytes{124610LL << 20}));
   EXPECT_EQ(gpu.memory_used, Reading<Bytes>(Bytes{(65210LL + 380) << 20}));
-  EXPECT_EQ(gpu.memory_free, Reading<Bytes>(Bytes{30000000LL * 1024}));
+  EXPECT_EQ(*gpu.memory_total - *gpu.memory_free, *gpu.memory_used + *gpu.host_used);
   EXPECT_EQ(gpu.pcie_width, Reading<std::int64_t>(Why::unified_memory));
   EXPECT_TRUE(gpu.utilization.known());
 }
