@@ -12,18 +12,19 @@ namespace {
 using namespace gpuwright;  // NOLINT: a fuzz target of one file
 
 void try_part(std::string bytes) {
-  const auto file = bytes_in_memory(std::move(bytes), "file");
-  if (!device::read_part_head(*file)) return;
-  const auto scan = device::scan_part(*file);
-  if (!scan) std::abort();
+  auto part = device::PartReader::open(bytes_in_memory(std::move(bytes), "file"));
+  if (!part) return;
+  const auto size = part->file().size();
+  const device::PartScan scan = part->scan();
   std::int64_t end = device::kPartHeadSize;
-  for (const device::FramePlace& frame : scan->frames) {
+  for (std::size_t i = 0; i < scan.frames.size(); ++i) {
+    const device::FramePlace& frame = scan.frames[i];
     if (frame.offset < end) std::abort();
     end = frame.offset + static_cast<std::int64_t>(device::kFrameHeadSize + device::kFrameTailSize);
-    const auto snapshot = device::read_frame(*file, frame.offset);
+    const auto snapshot = part->read(i);
     if (snapshot && snapshot->time != frame.time) std::abort();
   }
-  if (scan->end > file->size() || (scan->end < file->size() && scan->damage.empty())) std::abort();
+  if (scan.end > size || (scan.end < size && scan.damage.empty())) std::abort();
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "base/crc32c.h"
 #include "device/fields.h"
+#include "device/frame_bytes.h"
 #include "device/frame_codec.h"
 
 namespace gpuwright::device {
@@ -128,24 +129,31 @@ tl::unexpected<Error> damaged(std::string_view name, std::string what) {
 }  // namespace
 
 std::string encode_frame(const Snapshot& snapshot) {
-  const std::string payload = payload_of(snapshot);
+  return seal_frame(snapshot.time, 0, payload_of(snapshot));
+}
+
+std::string seal_frame(UnixTime time, std::uint8_t flags, std::string_view payload) {
   std::string frame;
   frame.reserve(kFrameHeadSize + payload.size() + kFrameTailSize);
   frame.append(kMagic);
-  put_little_endian(frame, kVersion, 4);
-  put_little_endian(frame, static_cast<std::uint64_t>(snapshot.time.nanoseconds), 8);
+  put_little_endian(frame, kVersion, 1);
+  put_little_endian(frame, flags, 3);
+  put_little_endian(frame, static_cast<std::uint64_t>(time.nanoseconds), 8);
   put_little_endian(frame, payload.size(), 4);
   frame.append(payload);
   put_little_endian(frame, crc32c(frame), 4);
   return frame;
 }
 
+UnixTime frame_time(std::string_view frame) {
+  return {static_cast<std::int64_t>(little_endian(frame, 8, 8))};
+}
+
 std::optional<FrameHead> frame_head(std::string_view bytes) {
   if (bytes.size() < kFrameHeadSize || !bytes.starts_with(kMagic)) return std::nullopt;
   const std::size_t payload = little_endian(bytes, 16, 4);
   if (payload > kLargestPayload) return std::nullopt;
-  return FrameHead{kFrameHeadSize + payload + kFrameTailSize,
-                   UnixTime{static_cast<std::int64_t>(little_endian(bytes, 8, 8))}};
+  return FrameHead{kFrameHeadSize + payload + kFrameTailSize, frame_time(bytes)};
 }
 
 bool frame_is_whole(std::string_view frame) {
@@ -165,6 +173,8 @@ Result<DecodedFrame> decode_frame(std::string_view bytes, std::string_view name)
     return fail_at(ErrorCode::unsupported, {std::string(name), std::nullopt, std::nullopt},
                    fmt::format("written in format {}, newer than {}, the newest known here", version, kVersion),
                    "use a newer gpuwright");
+  if (static_cast<unsigned char>(bytes[kFlagsAt]) != 0)
+    return damaged(name, "the frame tells only what changed since the one before");
   DecodedFrame decoded;
   Decoder decoder(frame.substr(kFrameHeadSize, head->size - kFrameHeadSize - kFrameTailSize));
   fields_of_snapshot(decoder, decoded.snapshot, kMostProcesses);

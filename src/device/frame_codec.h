@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "device/frame_bytes.h"
 #include "device/snapshot.h"
 
 namespace gpuwright::device {
@@ -44,9 +45,7 @@ class Encoder {
   void operator()(std::uint8_t byte) { out_.push_back(static_cast<char>(byte)); }
   void operator()(bool flag) { (*this)(static_cast<std::uint8_t>(flag)); }
   void operator()(int value) { (*this)(std::int64_t{value}); }
-  void operator()(std::int64_t value) {
-    varint((static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63));
-  }
+  void operator()(std::int64_t value) { put_zigzag(out_, value); }
   void operator()(std::uint64_t value) { varint(value); }
   void operator()(const UnixTime& time) { (*this)(time.nanoseconds); }
   void operator()(const std::string& text) {
@@ -83,7 +82,7 @@ class Encoder {
     std::string head;
     head.swap(scratch_);
     head.clear();
-    append_varint(head, length);
+    put_varint(head, length);
     out_.insert(start, head);
     scratch_.swap(head);
   }
@@ -97,11 +96,7 @@ class Encoder {
   std::string& bytes() { return out_; }
 
  private:
-  static void append_varint(std::string& out, std::uint64_t value) {
-    for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
-    out.push_back(static_cast<char>(value));
-  }
-  void varint(std::uint64_t value) { append_varint(out_, value); }
+  void varint(std::uint64_t value) { put_varint(out_, value); }
   void real(double value) {
     if (!std::isfinite(value)) return (*this)(static_cast<std::uint8_t>(Why::implausible));
     const double thousandths = std::nearbyint(value * 1000);
@@ -123,48 +118,44 @@ class Encoder {
 // remains of a block after the fields that are known here is skipped: a newer writer knew more.
 class Decoder {
  public:
-  explicit Decoder(std::string_view bytes) : rest_(bytes) {}
+  explicit Decoder(std::string_view bytes) : bytes_(bytes) {}
 
   void operator()(std::uint8_t& byte) {
-    if (!at_field()) return;
-    byte = next();
+    if (at_field()) byte = bytes_.byte();
   }
   void operator()(int& value) {
     std::int64_t wide = value;
     (*this)(wide);
-    if (wide < std::numeric_limits<int>::min() || wide > std::numeric_limits<int>::max()) return fail();
+    if (wide < std::numeric_limits<int>::min() || wide > std::numeric_limits<int>::max()) return bytes_.fail();
     value = static_cast<int>(wide);
   }
   void operator()(std::int64_t& value) {
-    if (!at_field()) return;
-    const std::uint64_t zigzag = varint();
-    value = static_cast<std::int64_t>((zigzag >> 1) ^ (~(zigzag & 1) + 1));
+    if (at_field()) value = bytes_.zigzag();
   }
   void operator()(std::uint64_t& value) {
-    if (at_field()) value = varint();
+    if (at_field()) value = bytes_.varint();
   }
   void operator()(bool& flag) {
-    if (at_field()) flag = (next() & 1) != 0;
+    if (at_field()) flag = (bytes_.byte() & 1) != 0;
   }
   void operator()(UnixTime& time) { (*this)(time.nanoseconds); }
   void operator()(std::string& text) {
     if (!at_field()) return;
-    const std::uint64_t length = varint();
-    if (length > rest_.size() || length > kLongestString) return fail();
-    text.assign(rest_.substr(0, length));
-    rest_.remove_prefix(length);
+    const std::uint64_t length = bytes_.varint();
+    if (length > kLongestString) return bytes_.fail();
+    text.assign(bytes_.take(length));
   }
   template <class Enum>
   void choice(Enum& value, Enum last, Enum unknown) {
     if (!at_field()) return;
-    const std::uint8_t byte = next();
+    const std::uint8_t byte = bytes_.byte();
     value = byte <= static_cast<std::uint8_t>(last) ? static_cast<Enum>(byte) : unknown;
   }
 
   template <class T>
   void operator()(Reading<T>& reading) {
     if (!at_field()) return;
-    const std::uint8_t tag = next();
+    const std::uint8_t tag = bytes_.byte();
     if (tag < kKnown) {
       reading = tag < kReasons ? static_cast<Why>(tag) : Why::failed;
       return;
@@ -176,72 +167,50 @@ class Decoder {
     } else if constexpr (std::is_same_v<std::remove_cvref_t<decltype(number)>, double>) {
       number = real(tag);
     } else {
-      if (tag != kKnown || rest_.empty()) return fail();
+      if (tag != kKnown || bytes_.empty()) return bytes_.fail();
       (*this)(number);
     }
-    if (!failed_) reading = std::move(value);
+    if (!failed()) reading = std::move(value);
   }
 
   template <class Body>
   void block(Body&& body) {
     if (!at_field()) return;
-    const std::uint64_t length = varint();
-    if (length > rest_.size()) return fail();
-    const std::string_view after = rest_.substr(length);
-    rest_ = rest_.substr(0, length);
+    const std::uint64_t length = bytes_.varint();
+    if (length > bytes_.left()) return bytes_.fail();
+    const std::string_view after = bytes_.narrow(static_cast<std::size_t>(length));
     body();
-    rest_ = after;
+    bytes_.widen(after);
   }
   template <class T, class Fields>
   void list(std::vector<T>& items, std::size_t most, Fields&& fields) {
     if (!at_field()) return;
-    const std::uint64_t count = varint();
-    if (count > most || count > rest_.size()) return fail();
-    items.resize(count);
-    for (std::size_t i = 0; i < count && !failed_; ++i) block([&] { fields(items[i]); });
+    const std::uint64_t count = bytes_.varint();
+    if (count > most || count > bytes_.left()) return bytes_.fail();
+    items.resize(static_cast<std::size_t>(count));
+    for (std::size_t i = 0; i < count && !failed(); ++i) block([&] { fields(items[i]); });
   }
 
-  bool failed() const { return failed_; }
+  bool failed() const { return bytes_.failed(); }
 
  private:
-  bool at_field() const { return !failed_ && !rest_.empty(); }
-  void fail() {
-    failed_ = true;
-    rest_ = {};
-  }
-  std::uint8_t next() {
-    if (rest_.empty()) return fail(), std::uint8_t{0};
-    const auto byte = static_cast<std::uint8_t>(rest_.front());
-    rest_.remove_prefix(1);
-    return byte;
-  }
-  std::uint64_t varint() {
-    std::uint64_t value = 0;
-    for (int shift = 0; shift < 64; shift += 7) {
-      const std::uint8_t byte = next();
-      if (failed_ || (shift == 63 && byte > 1)) return fail(), 0;
-      value |= static_cast<std::uint64_t>(byte & 0x7F) << shift;
-      if (byte < 0x80) return value;
-    }
-    return fail(), 0;
-  }
+  bool at_field() const { return !bytes_.empty(); }
   double real(std::uint8_t tag) {
-    if (tag == kThousandths && !rest_.empty()) {
+    if (tag == kThousandths && !bytes_.empty()) {
       std::int64_t thousandths = 0;
       (*this)(thousandths);
       return static_cast<double>(thousandths) / 1000;
     }
-    if (tag != kKnown) return fail(), 0;
+    if (tag != kKnown) return bytes_.fail(), 0;
     std::uint64_t bits = 0;
-    for (int shift = 0; shift < 64; shift += 8) bits |= static_cast<std::uint64_t>(next()) << shift;
+    for (int shift = 0; shift < 64; shift += 8) bits |= static_cast<std::uint64_t>(bytes_.byte()) << shift;
     double value = 0;
     std::memcpy(&value, &bits, sizeof value);
-    if (!std::isfinite(value)) fail();
+    if (!std::isfinite(value)) bytes_.fail();
     return value;
   }
 
-  std::string_view rest_;
-  bool failed_ = false;
+  ByteReader bytes_;
 };
 
 }  // namespace gpuwright::device

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/crc32c.h"
+#include "device/frame_difference.h"
 
 namespace gpuwright::device {
 namespace {
@@ -72,14 +73,16 @@ class Scanner {
     scan_.end = at;
     while (at < window_.size() && scan_.frames.size() < kMostFrames) {
       if (const auto head = whole_frame(at)) {
-        scan_.frames.push_back({at, head->time});
+        take(at, *head, is_difference(window_.at(at, static_cast<std::int64_t>(kFrameHeadSize))));
         scan_.end = at += static_cast<std::int64_t>(head->size);
         continue;
       }
+      chained_ = false;
       const std::int64_t next = find_next(at + 1);
       tell_damage(at, next);
       at = next;
     }
+    tell_orphans();
     if (at < window_.size() && scan_.frames.size() >= kMostFrames)
       scan_.damage.push_back(fmt::format("{}: more than {} frames; the rest is left out", name_, kMostFrames));
     if (window_.failure()) return tl::unexpected<Error>(*window_.failure());
@@ -87,6 +90,21 @@ class Scanner {
   }
 
  private:
+  void take(std::int64_t at, const FrameHead& head, bool difference) {
+    if (difference && !chained_) {
+      ++orphans_;
+      return;
+    }
+    tell_orphans();
+    chained_ = true;
+    scan_.frames.push_back({at, !difference, head.time});
+  }
+  void tell_orphans() {
+    if (const std::int64_t orphans = std::exchange(orphans_, 0); orphans > 0)
+      scan_.damage.push_back(
+          fmt::format("{}: {} frames tell what changed since one that is damaged: left out", name_, orphans));
+  }
+
   std::optional<FrameHead> whole_frame(std::int64_t at) {
     const auto head = frame_head(window_.at(at, static_cast<std::int64_t>(kFrameHeadSize)));
     if (!head) return std::nullopt;
@@ -126,6 +144,8 @@ class Scanner {
   Window window_;
   std::string name_;
   std::int64_t effort_;
+  bool chained_ = false;      // the frame before is there
+  std::int64_t orphans_ = 0;  // differences since damage
   PartScan scan_;
 };
 
@@ -166,16 +186,34 @@ Result<PartScan> scan_part(const ByteSource& file) {
   return Scanner(file).scan();
 }
 
-Result<Snapshot> read_frame(const ByteSource& file, std::int64_t offset) {
-  Window window(file, 0);
+Result<PartReader> PartReader::open(std::unique_ptr<ByteSource> file) {
+  const PartHead head = GW_TRY(read_part_head(*file));
+  PartScan scan = GW_TRY(scan_part(*file));
+  return PartReader(std::move(file), head, std::move(scan));
+}
+
+Result<std::string> PartReader::bytes_at(std::size_t index) const {
+  const std::int64_t offset = scan_.frames[index].offset;
+  Window window(*file_, 0);
   const auto head = frame_head(window.at(offset, static_cast<std::int64_t>(kFrameHeadSize)));
-  auto decoded = decode_frame(head ? window.at(offset, static_cast<std::int64_t>(head->size)) : "", file.name());
+  std::string bytes(head ? window.at(offset, static_cast<std::int64_t>(head->size)) : std::string_view());
   if (window.failure()) return tl::unexpected<Error>(*window.failure());
-  if (!decoded) {
-    decoded.error().where.byte = offset;
-    return tl::unexpected<Error>(std::move(decoded.error()));
+  return bytes;
+}
+
+Result<Snapshot> PartReader::read(std::size_t index) {
+  std::size_t first = index;
+  while (!scan_.frames[first].is_whole && latest_index_ != first - 1) --first;
+  for (std::size_t at = first; at <= index; ++at) {
+    std::string bytes = GW_TRY(bytes_at(at));
+    if (!scan_.frames[at].is_whole) bytes = GW_TRY(apply_difference(bytes, latest_, file_->name()));
+    latest_ = std::move(bytes);
+    latest_index_ = at;
   }
-  return std::move(decoded->snapshot);
+  auto decoded = decode_frame(latest_, file_->name());
+  if (decoded) return std::move(decoded->snapshot);
+  decoded.error().where.byte = scan_.frames[index].offset;
+  return tl::unexpected<Error>(std::move(decoded.error()));
 }
 
 }  // namespace gpuwright::device

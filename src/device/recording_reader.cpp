@@ -9,37 +9,35 @@
 namespace gpuwright::device {
 namespace {
 
-struct Part {
-  std::unique_ptr<ByteSource> file;
-  PartHead head;
-};
-
 struct Entry {
-  std::int64_t time = 0;
   std::uint32_t part = 0;
-  std::int64_t offset = 0;
+  std::uint32_t frame = 0;
 };
 
 // The older parts that belong to the recording. One that is being renamed meanwhile may be met under two names.
-std::vector<Part> older_parts(const std::string& path, const PartHead& latest) {
-  std::vector<Part> parts;
+std::vector<PartReader> older_parts(const std::string& path, const PartHead& latest) {
+  std::vector<PartReader> parts;
   for (int age = 1; age < kMostParts; ++age) {
     auto file = open_file(part_name(path, age));
     if (!file) continue;
     const auto head = read_part_head(**file);
     if (!head || head->recording != latest.recording || head->number >= latest.number) continue;
-    const bool known =
-        std::any_of(parts.begin(), parts.end(), [&head](const Part& part) { return part.head.number == head->number; });
-    if (!known) parts.push_back({std::move(*file), *head});
+    const bool known = std::any_of(parts.begin(), parts.end(),
+                                   [&head](const PartReader& part) { return part.head().number == head->number; });
+    if (known) continue;
+    if (auto part = PartReader::open(std::move(*file))) parts.push_back(std::move(*part));
   }
-  std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.head.number < b.head.number; });
+  std::sort(parts.begin(), parts.end(),
+            [](const PartReader& a, const PartReader& b) { return a.head().number < b.head().number; });
   return parts;
 }
 
 }  // namespace
 
 struct RecordingReader::State {
-  std::vector<Part> parts;
+  UnixTime time_of(const Entry& entry) const { return parts[entry.part].scan().frames[entry.frame].time; }
+
+  std::vector<PartReader> parts;
   std::vector<Entry> entries;  // in order of time
   std::vector<std::string> damage;
   Bytes size;
@@ -48,20 +46,18 @@ struct RecordingReader::State {
 
 Result<RecordingReader> RecordingReader::open(const std::string& path) {
   auto state = std::make_unique<State>();
-  auto file = GW_TRY(open_file(path));
-  const PartHead head = GW_TRY(read_part_head(*file));
-  state->parts = older_parts(path, head);
-  state->parts.push_back({std::move(file), head});
-  for (std::uint32_t i = 0; i < state->parts.size(); ++i) {
-    const ByteSource& part = *state->parts[i].file;
-    PartScan scan = GW_TRY(scan_part(part));
-    for (const FramePlace& frame : scan.frames) state->entries.push_back({frame.time.nanoseconds, i, frame.offset});
-    for (std::string& text : scan.damage) state->damage.push_back(std::move(text));
-    state->size += Bytes{part.size()};
+  auto latest = GW_TRY(PartReader::open(GW_TRY(open_file(path))));
+  state->parts = older_parts(path, latest.head());
+  state->parts.push_back(std::move(latest));
+  for (std::uint32_t part = 0; part < state->parts.size(); ++part) {
+    const PartScan& scan = state->parts[part].scan();
+    for (std::uint32_t frame = 0; frame < scan.frames.size(); ++frame) state->entries.push_back({part, frame});
+    state->damage.insert(state->damage.end(), scan.damage.begin(), scan.damage.end());
+    state->size += Bytes{state->parts[part].file().size()};
   }
   // A clock that was set back leaves frames out of order.
   std::stable_sort(state->entries.begin(), state->entries.end(),
-                   [](const Entry& a, const Entry& b) { return a.time < b.time; });
+                   [&state](const Entry& a, const Entry& b) { return state->time_of(a) < state->time_of(b); });
   return RecordingReader(std::move(state));
 }
 
@@ -69,10 +65,10 @@ std::size_t RecordingReader::frames() const {
   return state_->entries.size();
 }
 UnixTime RecordingReader::first() const {
-  return state_->entries.empty() ? UnixTime{} : UnixTime{state_->entries.front().time};
+  return state_->entries.empty() ? UnixTime{} : state_->time_of(state_->entries.front());
 }
 UnixTime RecordingReader::last() const {
-  return state_->entries.empty() ? UnixTime{} : UnixTime{state_->entries.back().time};
+  return state_->entries.empty() ? UnixTime{} : state_->time_of(state_->entries.back());
 }
 Bytes RecordingReader::size() const {
   return state_->size;
@@ -84,12 +80,13 @@ const std::vector<std::string>& RecordingReader::damage() const {
 Result<std::optional<Snapshot>> RecordingReader::next() {
   if (state_->next >= state_->entries.size()) return std::nullopt;
   const Entry& entry = state_->entries[state_->next++];
-  return GW_TRY(read_frame(*state_->parts[entry.part].file, entry.offset));
+  return GW_TRY(state_->parts[entry.part].read(entry.frame));
 }
 
 void RecordingReader::seek(UnixTime time) {
-  const auto after = std::upper_bound(state_->entries.begin(), state_->entries.end(), time.nanoseconds,
-                                      [](std::int64_t wanted, const Entry& entry) { return wanted < entry.time; });
+  const auto after =
+      std::upper_bound(state_->entries.begin(), state_->entries.end(), time,
+                       [this](UnixTime wanted, const Entry& entry) { return wanted < state_->time_of(entry); });
   const auto index = static_cast<std::size_t>(after - state_->entries.begin());
   state_->next = index == 0 ? 0 : index - 1;
 }

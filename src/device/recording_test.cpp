@@ -89,7 +89,10 @@ TEST_F(RecordingTest, WhatIsRecordedIsReplayedInOrder) {
 }
 
 TEST_F(RecordingTest, SeekGivesWhatStoodAtThatTime) {
-  for (const std::int64_t second : {10, 20, 30}) record(second, second + 1);
+  {
+    auto writer = RecordingWriter::open(file_);
+    for (const std::int64_t second : {10, 20, 30}) ASSERT_TRUE(writer->append(snapshot(second)));
+  }
   auto reader = RecordingReader::open(file_);
   ASSERT_TRUE(reader);
   const auto from = [&reader](std::int64_t nanoseconds) {
@@ -117,20 +120,25 @@ TEST_F(RecordingTest, IsAsTheDocumentationHasIt) {
 }
 
 TEST_F(RecordingTest, BrokenOffAtAnyByteItKeepsWhatIsWhole) {
-  record(1, 4);
-  const std::string whole = bytes();
-  const std::size_t last = whole.size() - encode_frame(snapshot(3)).size();
-  for (std::size_t size = last + 1; size < whole.size(); ++size) {
-    write(whole.substr(0, size));
-    ASSERT_THAT(read(), ElementsAre(1, 2)) << size;
-    ASSERT_THAT(damage_, ElementsAre(HasSubstr("breaks off")));
+  for (const bool difference : {true, false}) {
+    std::filesystem::remove(file_);
+    record(1, 3);
+    const std::size_t last = bytes().size();
+    if (difference) std::filesystem::remove(file_), record(1, 4);
+    if (!difference) record(3, 4);  // another writer begins with a whole frame
+    const std::string whole = bytes();
+    for (std::size_t size = last + 1; size < whole.size(); ++size) {
+      write(whole.substr(0, size));
+      ASSERT_THAT(read(), ElementsAre(1, 2)) << size;
+      ASSERT_THAT(damage_, ElementsAre(HasSubstr("breaks off")));
+    }
+    auto writer = RecordingWriter::open(file_);
+    ASSERT_TRUE(writer);
+    EXPECT_THAT(writer->note(), HasSubstr("broke off"));
+    ASSERT_TRUE(writer->append(snapshot(9)));
+    EXPECT_THAT(read(), ElementsAre(1, 2, 9));
+    EXPECT_THAT(damage_, IsEmpty());
   }
-  auto writer = RecordingWriter::open(file_);
-  ASSERT_TRUE(writer);
-  EXPECT_THAT(writer->note(), HasSubstr("broke off"));
-  ASSERT_TRUE(writer->append(snapshot(9)));
-  EXPECT_THAT(read(), ElementsAre(1, 2, 9));
-  EXPECT_THAT(damage_, IsEmpty());
 }
 
 TEST_F(RecordingTest, AKilledWriterCostsNoFrameThatWasAppended) {
@@ -159,7 +167,7 @@ TEST_F(RecordingTest, AKilledWriterCostsNoFrameThatWasAppended) {
 }
 
 TEST_F(RecordingTest, DamageInTheMiddleCostsOnlyTheFramesThatItHit) {
-  record(1, 6);
+  for (std::int64_t second = 1; second < 6; ++second) record(second, second + 1);  // each stands for itself
   const std::size_t frame = encode_frame(snapshot(2)).size();
   std::string damaged = bytes();
   damaged[48 + frame + 30] ^= 1;      // in the contents of the second
@@ -168,6 +176,37 @@ TEST_F(RecordingTest, DamageInTheMiddleCostsOnlyTheFramesThatItHit) {
   EXPECT_THAT(read(), ElementsAre(1, 3, 5));
   EXPECT_THAT(damage_, SizeIs(2));
   EXPECT_THAT(damage_[0], HasSubstr("byte " + std::to_string(48 + frame)));
+}
+
+TEST_F(RecordingTest, DamageCostsTheDifferencesThatNeedWhatItHit) {
+  record(1, 11);
+  const std::size_t tenth = bytes().size() - 30;
+  std::filesystem::remove(file_);
+  record(1, 201);
+  std::string damaged = bytes();
+  damaged[tenth] ^= 1;
+  write(damaged);
+  const auto seconds = read();
+  ASSERT_EQ(seconds.size(), 9u + 136u);  // a frame in 64 stands for itself: that of second 65 is the next
+  EXPECT_EQ(seconds[8], 9);
+  EXPECT_EQ(seconds[9], 65);
+  EXPECT_THAT(damage_, ElementsAre(HasSubstr("damaged"), HasSubstr("54 frames tell what changed")));
+}
+
+TEST_F(RecordingTest, DifferencesAreAFractionOfTheFrames) {
+  auto writer = RecordingWriter::open(file_);
+  Snapshot large = snapshot(1);
+  large.gpus.resize(8, large.gpus[0]);
+  std::size_t whole = 0;
+  for (std::int64_t second = 1; second <= 64; ++second) {
+    large.time = UnixTime{second * 1'000'000'000};
+    large.vendor_calls = second;
+    for (Gpu& gpu : large.gpus) gpu.power = Watts{static_cast<double>(300 + second % 7)};
+    ASSERT_TRUE(writer->append(large));
+    whole += encode_frame(large).size();
+  }
+  EXPECT_LT(static_cast<std::size_t>(writer->bytes_written().count) * 4, whole);
+  EXPECT_THAT(read(), SizeIs(64));
 }
 
 TEST_F(RecordingTest, AFileThatLooksLikeFramesEverywhereIsReadInTime) {
@@ -232,8 +271,7 @@ TEST_F(RecordingTest, GrowingItDropsTheOldestPart) {
   const auto seconds = read();
   EXPECT_THAT(damage_, IsEmpty());
   EXPECT_EQ(seconds.back(), 2000);
-  EXPECT_GT(seconds.size() * encode_frame(snapshot(1)).size(),
-            static_cast<std::size_t>(small.max_size.count / 2));  // the latest three quarters, but for rounding
+  EXPECT_GT(total, static_cast<std::uintmax_t>(small.max_size.count / 2));
   for (std::size_t i = 1; i < seconds.size(); ++i) ASSERT_EQ(seconds[i], seconds[i - 1] + 1);
   record(2001, 2011, small);
   EXPECT_EQ(read().back(), 2010);
@@ -267,12 +305,13 @@ TEST_F(RecordingTest, AFullDiskIsToldAndTheFileStaysWhole) {
   const pid_t child = ::fork();
   if (child == 0) {
     std::signal(SIGXFSZ, SIG_IGN);
-    const rlim_t most = 48 + 3 * encode_frame(snapshot(1)).size() + 10;
-    const rlimit limit{most, RLIM_INFINITY};
     auto writer = RecordingWriter::open(file_);
-    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0 || !writer) ::_exit(2);
-    Status status;
-    for (std::int64_t second = 1; second <= 4; ++second) status = writer->append(snapshot(second));
+    if (!writer) ::_exit(2);
+    for (std::int64_t second = 1; second <= 3; ++second)
+      if (!writer->append(snapshot(second))) ::_exit(2);
+    const rlimit limit{static_cast<rlim_t>(48 + writer->bytes_written().count + 10), RLIM_INFINITY};
+    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(2);
+    const Status status = writer->append(snapshot(4));
     if (status || status.error().code != ErrorCode::unavailable || status.error().hint != "make room on the disk")
       ::_exit(3);
     const rlimit none{RLIM_INFINITY, RLIM_INFINITY};  // room was made

@@ -8,11 +8,16 @@
 #include "base/append_file.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "device/frame.h"
+#include "device/frame_difference.h"
 #include "device/recording.h"
 #include "device/recording_part.h"
 
 namespace gpuwright::device {
 namespace {
+
+// Between two frames that stand for themselves: what damage costs at most, and what a jump in time has to read.
+constexpr int kMostDifferences = 63;
 
 tl::unexpected<Error> refusal(const std::string& path, std::string what, std::string hint) {
   return fail_at(ErrorCode::bad_input, {path, std::nullopt, std::nullopt}, std::move(what), std::move(hint));
@@ -45,6 +50,7 @@ struct RecordingWriter::State {
   Status check_older_parts() const;
   Status check_subject(const Snapshot& snapshot);
   Status rotate();
+  std::string bytes_for(const std::string& frame) const;
   std::int64_t part_size() const { return options.max_size.count / kMostParts; }
 
   std::string path;
@@ -52,6 +58,8 @@ struct RecordingWriter::State {
   AppendFile file;
   PartHead head;
   std::optional<Snapshot> latest;  // of the file before this writer
+  std::string before;              // the last frame of this writer, whole
+  int differences = 0;             // since one that was written whole
   std::int64_t frames = 0;
   Bytes written;
   std::string note;
@@ -80,15 +88,14 @@ Status RecordingWriter::State::begin() {
 }
 
 Status RecordingWriter::State::go_on() {
-  const auto source = GW_TRY(open_file(path));
-  auto known = read_part_head(*source);
-  if (!known) {
-    if (known.error().hint.empty()) known.error().hint = "it is left as it is; choose another file";
-    return tl::unexpected<Error>(std::move(known.error()));
+  auto part = PartReader::open(GW_TRY(open_file(path)));
+  if (!part) {
+    if (part.error().hint.empty()) part.error().hint = "it is left as it is; choose another file";
+    return tl::unexpected<Error>(std::move(part.error()));
   }
-  head = *known;
-  const PartScan scan = GW_TRY(scan_part(*source));
-  if (!scan.frames.empty()) latest = GW_TRY(read_frame(*source, scan.frames.back().offset));
+  head = part->head();
+  const PartScan& scan = part->scan();
+  if (!scan.frames.empty()) latest = GW_TRY(part->read(scan.frames.size() - 1));
   if (scan.end == file.size()) return {};
   note = fmt::format("{}: byte {}: the recording broke off in the middle of a frame; its last {} bytes were removed",
                      path, scan.end, file.size() - scan.end);
@@ -143,20 +150,33 @@ Status RecordingWriter::State::rotate() {
   return {};
 }
 
+// What has to be written for the frame: all of it now and then, so that a reader need not start at the beginning.
+std::string RecordingWriter::State::bytes_for(const std::string& frame) const {
+  if (before.empty() || differences >= kMostDifferences) return frame;
+  std::string difference = encode_difference(frame, before);
+  return difference.size() < frame.size() ? difference : frame;
+}
+
 Status RecordingWriter::append(const Snapshot& snapshot) {
   State& state = *state_;
   GW_TRY(state.check_subject(snapshot));
-  const std::string frame = encode_frame(snapshot);
-  const auto size = static_cast<std::int64_t>(frame.size());
-  if (size > state.part_size() - kPartHeadSize)
+  std::string frame = encode_frame(snapshot);
+  const auto whole_size = static_cast<std::int64_t>(frame.size());
+  if (whole_size > state.part_size() - kPartHeadSize)
     return refusal(state.path,
-                   fmt::format("a frame of {} does not fit into a quarter of {}", to_string(Bytes{size}),
+                   fmt::format("a frame of {} does not fit into a quarter of {}", to_string(Bytes{whole_size}),
                                to_string(state.options.max_size)),
                    "allow a larger recording");
-  if (state.file.size() + size > state.part_size()) GW_TRY(state.rotate());
-  GW_TRY(state.file.append(frame));
+  std::string bytes = state.bytes_for(frame);
+  if (state.file.size() + static_cast<std::int64_t>(bytes.size()) > state.part_size()) {
+    GW_TRY(state.rotate());
+    bytes = frame;
+  }
+  GW_TRY(state.file.append(bytes));
+  state.differences = is_difference(bytes) ? state.differences + 1 : 0;
+  state.before = std::move(frame);
   ++state.frames;
-  state.written += Bytes{size};
+  state.written += Bytes{static_cast<std::int64_t>(bytes.size())};
   return {};
 }
 
