@@ -49,7 +49,7 @@ TEST_F(AmdgpuSourceTest, TellsWhatTheDriverTells) {
   EXPECT_EQ(gpu.name, std::string("AMD Radeon RX 7900 XTX"));
   EXPECT_EQ(gpu.pci_address, std::string("0000:03:00.0"));
   EXPECT_EQ(gpu.pci_id, std::string("1002:744c"));
-  EXPECT_EQ(gpu.uuid, std::string("GPU-5b9f2f8e1c3d4a70"));
+  EXPECT_EQ(gpu.uuid, std::string("GPU-5b9f2f8e1c3d4a71"));
   EXPECT_EQ(gpu.memory_total, Bytes{25753026560});
   EXPECT_EQ(gpu.memory_used, Bytes{9663676416});
   EXPECT_EQ(gpu.memory_free, Bytes{25753026560 - 9663676416});

@@ -6,8 +6,11 @@
 // nearest that everybody may read: busy can only be less.
 #include "device/intel/card.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 
 #include "base/text.h"
 #include "device/intel/memory_query.h"
@@ -107,7 +110,11 @@ void IntelCard::read_memory(const SourceOptions& options, Gpu& gpu) const {
     return;
   }
   std::optional<LocalMemory> memory;
-  if (options.root.empty() && !render_node_.empty()) memory = query_local_memory(card_.driver, render_node_);
+  if (options.root.empty() && !render_node_.empty()) {
+    memory = query_local_memory(card_.driver, render_node_);
+    if (!memory && ::access(render_node_.c_str(), R_OK | W_OK) != 0 && errno == EACCES)
+      gpu.memory_used = gpu.memory_free = Why::no_permission;  // of the node: the group render has it
+  }
   if (memory && has_perfmon(read_start("/proc/self/status").text)) {
     gpu.memory_total = memory->total;
     gpu.memory_used = memory->used;

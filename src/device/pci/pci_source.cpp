@@ -87,6 +87,10 @@ class PciSource : public Source {
     int rows = 0;
     for (std::size_t i = 0; i < found_.size(); ++i) {
       if (told.contains(found_[i].address)) continue;
+      if (!read_count(path(found_[i].address, "class"))) {
+        scanned_ = false;  // pulled out since
+        continue;
+      }
       if (auto gpu = row_for(found_[i], static_cast<int>(i), snapshot)) {
         snapshot.gpus.push_back(std::move(*gpu));
         ++rows;

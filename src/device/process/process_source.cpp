@@ -68,10 +68,14 @@ class ProcessSource : public Source {
       if (is_new) {
         entry->second.pid = process.pid;
         entry->second.pid_here = process.pid_here;
-        if (options_.simulated)
+        if (options_.simulated) {
           fill_from_host(entry->second);
-        else
+        } else {
+          // cmdline waits for the process' memory map, which one that is stuck in the kernel may hold.
+          watch.enter("process", -1, "reading of /proc/PID");
           fill_from_proc(entry->second, snapshot, cpu_now, watch);
+          watch.leave();
+        }
       }
       copy_facts(entry->second, process);
     }
@@ -106,11 +110,12 @@ class ProcessSource : public Source {
 
   void fill_from_host(Process& process) const {
     const auto facts = options_.simulated->process(process.pid);
-    if (!facts) {
+    // Without a number here it has no folder in /proc either.
+    if (!facts || !facts->pid_here) {
       process.pid_here = Why::not_visible;
       return set_all(process, Why::not_visible);
     }
-    process.pid_here = facts->pid_here ? Reading<std::int64_t>(*facts->pid_here) : Why::not_visible;
+    process.pid_here = *facts->pid_here;
     process.user = facts->user;
     process.command = facts->command;
     process.executable = facts->executable;
@@ -216,7 +221,6 @@ class ProcessSource : public Source {
     facts = {};
     facts.start_tick = start_tick;
     facts.read_at = now;
-    facts.user = status.uid ? Reading<std::string>(users_.name_of(*status.uid, watch)) : Why::no_data;
     facts.executable = read_link(folder + "/exe");
     if (facts.executable.why() == Why::not_supported && !facts.executable) facts.executable = Why::no_data;
     facts.command = command_of(folder, stat);
@@ -228,6 +232,7 @@ class ProcessSource : public Source {
     } else {
       facts.belonging_known = why_of(cgroup.error);
     }
+    facts.user = status.uid ? Reading<std::string>(users_.name_of(*status.uid, watch)) : Why::no_data;
     return facts;
   }
 

@@ -4,6 +4,7 @@
 #include "device/process/users.h"
 #include "device/source.h"
 #include "device/testing/tree.h"
+#include "sim/host.h"
 
 namespace gpuwright::device {
 namespace {
@@ -109,6 +110,23 @@ TEST_F(ProcessSourceTest, ProcessListEmptyOrWrongInContainers) {
   EXPECT_EQ(unseen.user.why(), Why::not_visible);
   EXPECT_EQ(unseen.command.why(), Why::not_visible);
   EXPECT_EQ(unseen.container.why(), Why::not_visible);
+}
+
+// The same on a simulated host: scenario pid-namespace, whose driver names 220417 what is 31 here.
+TEST_F(ProcessSourceTest, ProcessesOfASimulatedHost) {
+  SourceOptions options;
+  options.simulated = sim::Host::from_scenario("pid-namespace").value();
+  source_ = process_source(options);
+  const Process seen = read(220417);
+  EXPECT_EQ(seen.pid_here, std::int64_t{31});
+  EXPECT_EQ(seen.command, std::string("python worker.py"));
+  EXPECT_EQ(seen.pod_uid, std::string("8f14e45f-ceea-467f-a0e6-b7f1c9d4e1a2"));
+  EXPECT_EQ(seen.container_runtime, std::string("containerd"));
+  EXPECT_EQ(seen.pod.why(), Why::no_data);  // its node's log folder is not simulated
+  const Process& other = read(198822);
+  EXPECT_EQ(other.pid, 198822);
+  EXPECT_EQ(other.pid_here.why(), Why::not_visible);
+  EXPECT_EQ(other.command.why(), Why::not_visible);
 }
 
 TEST_F(ProcessSourceTest, FilesThatAreNoFilesDoNotHoldItUp) {

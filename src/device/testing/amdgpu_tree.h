@@ -34,7 +34,8 @@ inline void add_radeon(Tree& tree, int number = 1, const std::string& address = 
   tree.file(card + "pp_dpm_mclk", "0: 96Mhz \n1: 456Mhz \n2: 772Mhz \n3: 1249Mhz *\n");
   tree.file(card + "current_link_speed", "16.0 GT/s PCIe\n").file(card + "current_link_width", "16\n");
   tree.file(card + "max_link_speed", "16.0 GT/s PCIe\n").file(card + "max_link_width", "16\n");
-  tree.file(card + "unique_id", "5b9f2f8e1c3d4a70\n").file(card + "vbios_version", "113-D70401-00\n");
+  tree.file(card + "unique_id", "5b9f2f8e1c3d4a7" + std::to_string(number) + "\n")
+      .file(card + "vbios_version", "113-D70401-00\n");
   tree.file(card + "numa_node", "-1\n").file(card + "pcie_replay_count", "2\n");
   tree.file(hwmon + "name", "amdgpu\n").file(hwmon + "power1_average", "303000000\n");
   tree.file(hwmon + "power1_cap", "339000000\n").file(hwmon + "power1_cap_default", "339000000\n");
