@@ -99,5 +99,28 @@ TEST(ReaderOnNvml, ALostGpuKeepsItsPlaceBesideHealthyOnes) {
   EXPECT_EQ(after.gpus[1].memory_used, Why::lost);
 }
 
+TEST(ReaderOnNvml, ADriverThatIsUnloadedAndComesBackKeepsTheRows) {
+  const ReaderOptions options = host_with("[[fault]]\nkind = \"not loaded\"\nat = 10\nuntil = 20\n");
+  options.sources.simulated->set_time(0);
+  Reader reader(options);
+  const Snapshot before = reader.read();
+  options.sources.simulated->set_time(11);
+  const Snapshot without = reader.read();
+  ASSERT_THAT(without.gpus, SizeIs(3));
+  for (const Gpu& gpu : without.gpus) {
+    EXPECT_NE(gpu.state, State::ok);
+    EXPECT_FALSE(gpu.memory_used.known());
+    EXPECT_FALSE(gpu.state_detail.empty());
+  }
+  options.sources.simulated->set_time(21);
+  Snapshot after = reader.read();
+  for (int i = 0; i < 40 && after.gpus[0].state != State::ok; ++i) {
+    std::this_thread::sleep_for(milliseconds(100));
+    after = reader.read();
+  }
+  EXPECT_THAT(states(after), Each(State::ok));
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(after.gpus[i].uuid, before.gpus[i].uuid) << i;
+}
+
 }  // namespace
 }  // namespace gpuwright::device
