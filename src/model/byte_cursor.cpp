@@ -9,8 +9,6 @@
 namespace gpuwright::model {
 namespace {
 
-constexpr std::size_t kLargestBlock = 1 << 20;
-
 std::uint64_t reversed(std::uint64_t value, std::size_t width) {
   std::uint64_t result = 0;
   for (std::size_t i = 0; i < width; ++i) result = result << 8 | (value >> (8 * i) & 0xff);
@@ -19,8 +17,8 @@ std::uint64_t reversed(std::uint64_t value, std::size_t width) {
 
 }  // namespace
 
-ByteCursor::ByteCursor(const ByteSource& source, std::size_t first_block, std::int64_t budget)
-    : source_(source), size_(source.size()), first_block_(first_block), budget_(budget), next_block_(first_block) {}
+ByteCursor::ByteCursor(const ByteSource& source, std::size_t block, std::int64_t budget)
+    : source_(source), size_(source.size()), block_(block), budget_(budget) {}
 
 Status ByteCursor::status() const {
   if (failure_) return tl::unexpected<Error>(*failure_);
@@ -42,12 +40,11 @@ bool ByteCursor::refill(std::size_t count) {
     fail_here("the file has more to read than any model's description has");
     return false;
   }
-  const std::size_t block = std::max(next_block_, count);
+  const std::size_t block = std::max(block_, count);
   if (block > capacity_) {
     window_ = std::make_unique_for_overwrite<std::byte[]>(block);
     capacity_ = block;
   }
-  next_block_ = std::min(block * 2, std::max(first_block_, kLargestBlock));
   window_start_ = position();
   cursor_ = filled_ = 0;
   const auto got = source_.read_at(window_start_, {window_.get(), block});
@@ -116,7 +113,6 @@ void ByteCursor::skip(std::uint64_t count) {
   }
   window_start_ = position() + static_cast<std::int64_t>(count);
   cursor_ = filled_ = 0;
-  if (count > first_block_) next_block_ = first_block_;
 }
 
 // Vocabularies and merges are hundreds of thousands of strings: as long as they lie in the window, only the cursor

@@ -19,9 +19,10 @@ namespace gpuwright::model {
 // that come from the file must therefore ask ok() each time round. Not thread-safe.
 class ByteCursor {
  public:
-  // Reads `first_block` bytes at the start and after a long jump, twice as many each time that it goes on from there.
-  // After `budget` bytes fetched in all the file is refused: it can make a reader walk, but not for ever.
-  ByteCursor(const ByteSource& source, std::size_t first_block, std::int64_t budget);
+  // Reads `block` bytes at a time, more only for a text that is longer. A small block stays in the cache and costs few
+  // page faults; a source to which the way is long reads ahead itself. After `budget` bytes fetched in all the file is
+  // refused: it can make a reader walk, but not for ever.
+  ByteCursor(const ByteSource& source, std::size_t block, std::int64_t budget);
 
   bool ok() const { return !failure_; }
   Status status() const;
@@ -50,12 +51,11 @@ class ByteCursor {
 
   const ByteSource& source_;
   std::int64_t size_;
-  std::size_t first_block_;
+  std::size_t block_;
   std::int64_t budget_;
   bool swapped_ = false;
   std::unique_ptr<std::byte[]> window_;
   std::size_t capacity_ = 0;
-  std::size_t next_block_;
   std::size_t filled_ = 0;
   std::size_t cursor_ = 0;
   std::int64_t window_start_ = 0;

@@ -12,7 +12,7 @@
 namespace gpuwright::model::gguf {
 namespace {
 
-constexpr std::size_t kFirstBlock = 256 << 10;     // holds most headers without a vocabulary
+constexpr std::size_t kBlock = 64 << 10;
 constexpr std::int64_t kMaxHeaderBytes = 1 << 28;  // of Gemma 3, with 262,144 words: 10 MiB
 constexpr std::uint64_t kMaxTensors = 1 << 18;     // DeepSeek-V3 with one tensor an expert has 91,000
 constexpr std::uint64_t kMaxEntries = 1 << 16;     // real files have about 40
@@ -61,7 +61,7 @@ bool is_signed(ValueType type) {
 
 class HeaderReader {
  public:
-  explicit HeaderReader(const ByteSource& file) : file_(file), cursor_(file, kFirstBlock, kMaxHeaderBytes) {}
+  explicit HeaderReader(const ByteSource& file) : file_(file), cursor_(file, kBlock, kMaxHeaderBytes) {}
 
   Result<Header> read() {
     header_.file_bytes = file_.size();

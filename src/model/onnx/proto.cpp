@@ -12,7 +12,7 @@ namespace gpuwright::model::onnx {
 namespace {
 
 // A first block that holds the small fields between two tensors; jumps over weights start with it anew.
-constexpr std::size_t kFirstBlock = 16 << 10;
+constexpr std::size_t kBlock = 16 << 10;
 constexpr std::int64_t kMaxBytesRead = 1 << 29;
 constexpr int kMaxDepth = 32;  // graphs within graphs; real models have three
 constexpr std::size_t kMaxTensors = 1 << 18;
@@ -23,7 +23,7 @@ constexpr std::size_t kMaxOpsets = 256;
 
 class ProtoReader {
  public:
-  explicit ProtoReader(const ByteSource& file) : cursor_(file, kFirstBlock, kMaxBytesRead) {}
+  explicit ProtoReader(const ByteSource& file) : cursor_(file, kBlock, kMaxBytesRead) {}
 
   Result<Proto> read() {
     read_model(Message(cursor_, cursor_.size()));
