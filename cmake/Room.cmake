@@ -12,7 +12,7 @@ function(gw_room name)
   add_library(gpuwright_${name} STATIC ${sources})
   target_include_directories(gpuwright_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
   list(TRANSFORM ROOM_DEPENDS PREPEND gpuwright_)
-  target_link_libraries(gpuwright_${name} PUBLIC gpuwright_options fmt::fmt tl::expected ${ROOM_DEPENDS}
+  target_link_libraries(gpuwright_${name} PUBLIC gpuwright_options gpuwright_fmt tl::expected ${ROOM_DEPENDS}
                                           PRIVATE ${ROOM_LINK})
   if(GPUWRIGHT_TESTS AND tests)
     add_executable(${name}_test ${tests})

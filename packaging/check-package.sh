@@ -21,8 +21,9 @@ deb=$(echo build/package/gpuwright_*.deb)
 dpkg-deb --info "$deb"
 dpkg-deb --contents "$deb"
 depends=$(dpkg-deb --field "$deb" Depends)
-for library in libc6 libstdc++6 libfmt; do
-  [[ $depends == *"$library"* ]] || { echo "the package does not depend on $library"; exit 1; }
+[[ $depends == *libc6* ]] || { echo "the package does not depend on libc6"; exit 1; }
+for linked in libstdc++ libfmt libtomlplusplus libutf8proc; do
+  [[ $depends != *"$linked"* ]] || { echo "the package depends on $linked, which is to be a part of it"; exit 1; }
 done
 for needless in libcurl libcuda libnvidia rocm python; do
   [[ $depends != *"$needless"* ]] || { echo "the package depends on $needless: it is to be opened when needed"; exit 1; }
