@@ -142,9 +142,13 @@ class Rank {
   bool accumulates() const { return job_.gradient_accumulation > 1 || job_.engine == TrainingEngine::megatron; }
 
   void add_weights(Instant& instant, bool while_running) const {
-    const bool whole_at_load = instant.name == "load" && !job_.sharding.partitioned_at_load;
+    const bool loads = instant.name == "load";
+    // transformers does not open zero.Init for a base that bitsandbytes packs while it loads (modeling_utils.py,
+    // get_init_context): every GPU first holds it whole, and what is offloaded leaves afterwards.
+    const bool packed = job_.method == TrainingMethod::qlora && job_.sharding.kind == Sharding::zero3;
+    const bool whole_at_load = loads && (packed || !job_.sharding.partitioned_at_load);
     const double share = whole_at_load ? 1 : shares_.weights;
-    const bool on_host = job_.sharding.offload_parameters;
+    const bool on_host = job_.sharding.offload_parameters && !(loads && packed);
     const char* source = "the model's tensors";
     if (!on_host)
       instant.components.push_back(
@@ -349,7 +353,7 @@ Status check(const model::Model& model, const TrainingJob& job, const std::vecto
   });
   if (packed && job.method == TrainingMethod::full)
     return fail(ErrorCode::bad_input, fmt::format("{} weights cannot be trained as they are", model.weight_format),
-                "take the 16-bit model, or --method qlora");
+                "take the 16-bit model, or --train qlora");
   return {};
 }
 
