@@ -248,6 +248,12 @@ constexpr Translation kChinese[] = {
      "`llama-server` command line, asks for",
      "评估该文件所要求的任务：DeepSpeed、accelerate、Trainer 或 LLaMA-Factory 的配置，或含有 `vllm "
      "serve`、`llama-server` 命令行的文件"},
+    // explain.
+    {"Why did it fail, and what exactly to change", "它为什么失败，究竟该改什么"},
+    {"why a run failed", "一次运行为什么失败"},
+    {"what the kernel says of the GPUs", "内核对 GPU 说了什么"},
+    {"a folder of per-rank logs, for a program", "每个 rank 一份日志的目录，供程序使用"},
+    {"a pod that does not start, in Chinese", "起不来的 pod，用中文说明"},
     // gpus.
     {"List GPUs: all that gpuwright knows, or those of this machine", "列出 GPU：收录的全部，或本机的"},
     {"Show all that is known of a GPU, with sources", "显示一块 GPU 的全部已知信息及出处"},

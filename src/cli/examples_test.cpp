@@ -28,7 +28,7 @@ std::vector<std::string> words_of(std::string_view line) {
 
 // Files, folders and repositories that the reader has, and shell around the command.
 bool needs_more_than_itself(const std::string& command) {
-  constexpr std::string_view kSigns[] = {".gguf", ".onnx",  ".safetensors", ".json ", ".log", ".txt", "./",
+  constexpr std::string_view kSigns[] = {".gguf", ".onnx",  ".safetensors", ".json ", ".log", ".txt", "./", "/ ",
                                          "hf://", "https:", " | ",          " > ",    " < ",  "$(",   "&&"};
   return std::any_of(std::begin(kSigns), std::end(kSigns),
                      [&](std::string_view sign) { return command.find(sign) != std::string::npos; });
