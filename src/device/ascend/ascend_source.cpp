@@ -31,6 +31,7 @@ class AscendSource : public Source {
     if (!options_.root.empty() && options_.dcmi_library.find('/') == std::string::npos)
       return report(snapshot, SourceReport::Outcome::absent,
                     fmt::format("not asked, as {} stands for another machine", options_.root));
+    if (watch.forbidden(kName, -1)) return report(snapshot, SourceReport::Outcome::failed, "DCMI did not answer");
     if (!open(snapshot, watch)) return;
     Asker asker(*library_, snapshot, watch);
     if (!find_devices(asker, snapshot)) return;
