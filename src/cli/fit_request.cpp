@@ -261,6 +261,28 @@ Status check_reserve(const FitRequest& request, const Arguments& arguments) {
   return {};
 }
 
+// What runs, but hardly as it was meant.
+void note_training(FitRequest& request) {
+  const FitItem& item = request.items.front();
+  const fit::TrainingJob& job = *item.training;
+  if (item.model.context_length > 0 && job.sequence > item.model.context_length)
+    request.notes.push_back(fmt::format("A sequence of {} tokens is longer than the {} that {} was made for.",
+                                        with_thousands(job.sequence), with_thousands(item.model.context_length),
+                                        item.model.name));
+  const bool brain = job.precision == fit::Precision::pure_bf16 || job.precision == fit::Precision::amp_bf16;
+  for (const fit::Target& target : request.targets) {
+    constexpr double kAmpere = 8.0;  // the first NVIDIA architecture whose tensor cores take bf16
+    const bool older = target.hardware && target.hardware->vendor == "NVIDIA" &&
+                       to_number(target.hardware->capability).value_or(kAmpere) < kAmpere;
+    if (!brain || !older) continue;
+    request.notes.push_back(
+        fmt::format("{} has no bf16 in its tensor cores: torch emulates it slowly. Such GPUs train "
+                    "in fp16: --precision {}.",
+                    target.name, job.precision == fit::Precision::pure_bf16 ? "pure-fp16" : "amp-fp16"));
+    return;
+  }
+}
+
 // Data parallelism over the GPUs that were named, the strategy, and what training cannot do.
 Status finish_training(FitRequest& request, const Arguments& arguments) {
   FitItem& item = request.items.front();
@@ -278,6 +300,7 @@ Status finish_training(FitRequest& request, const Arguments& arguments) {
     return fail(ErrorCode::bad_input, "--strategy needs GPUs", "name them with --gpu");
   if (request.strategy && request.maximise)
     return fail(ErrorCode::bad_input, "--strategy and --max exclude each other");
+  note_training(request);
   return {};
 }
 

@@ -81,7 +81,8 @@ class Search {
   tl::unexpected<Error> no_plan() const {
     if (disallowed_ > 0)
       return fail(ErrorCode::unsupported,
-                  fmt::format("none of the {} plans is one that what is asked for can run", disallowed_));
+                  fmt::format("none of the {} plans is one that can be written as asked", disallowed_),
+                  "another --train-engine or --emit");
     const std::int64_t multiple = gpus_ * (request_.freedom.micro_batch ? 1 : request_.job.micro_batch);
     return fail(ErrorCode::bad_input,
                 fmt::format("a global batch of {} cannot be shared out over {} {} with these settings",
