@@ -20,6 +20,8 @@
 
 namespace gpuwright::device::nvidia {
 
+class FieldBatch;
+
 // A MIG device, which is a compute instance of a GPU instance.
 struct Slice {
   nvml::Device handle = nullptr;
@@ -139,6 +141,10 @@ void read_slow(Card& card, CardAsker& ask, std::int64_t now_ns);  // slow.cpp
 void tell_fan(Card& card, const DearAnswers& dear);
 // Power, energy, traffic, and (seldom) errors: what one trip to the driver tells together.
 void read_fields(Card& card, CardAsker& ask, const Round& round);  // fields.cpp
+void want_traffic(FieldBatch& fields, const Card& card);           // traffic.cpp
+void tell_traffic(Card& card, const FieldBatch& fields, std::int64_t now_ns);
+void want_health(FieldBatch& fields);  // health.cpp
+void tell_health(Gpu& gpu, CardAsker& ask, const FieldBatch& fields);
 void read_links(Card& card, CardAsker& ask, const Round& round);   // links.cpp
 void read_mig_mode(Card& card, CardAsker& ask);                    // mig.cpp
 void read_slices(Card& card, CardAsker& ask, const Round& round);  // mig.cpp

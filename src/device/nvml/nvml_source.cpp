@@ -16,32 +16,13 @@ namespace {
 
 constexpr unsigned kMostDevices = 256;
 constexpr std::int64_t kSecond = 1'000'000'000;
-constexpr std::int64_t kReopenAfter = 5 * kSecond;  // a library that was not there may be installed later
 constexpr std::int64_t kBusPeriod = 10 * kSecond;
-// A device that was reset answers only to a new session, which costs the other devices time: tried ever more seldom.
-constexpr std::int64_t kFirstRestart = kSecond, kLastRestart = 60 * kSecond;
 
 bool any_asleep(const std::vector<BusDevice>& bus) {
   return std::any_of(bus.begin(), bus.end(), [](const BusDevice& device) { return device.asleep; });
 }
 bool all_asleep(const std::vector<BusDevice>& bus) {
   return !bus.empty() && std::all_of(bus.begin(), bus.end(), [](const BusDevice& device) { return device.asleep; });
-}
-
-// "535.129.03" of "12.535.129.03": NVML puts the newest CUDA that it knows before the driver's version.
-std::string driver_part(std::string version) {
-  if (std::count(version.begin(), version.end(), '.') == 3 || version.find('.') <= 2)
-    version.erase(0, version.find('.') + 1);
-  return version;
-}
-
-Reading<std::string> library_version(Asker& ask) {
-  std::array<char, nvml::kVersionSize> buffer{};
-  const nvml::Return code = ask(ask.functions().nvmlSystemGetNVMLVersion, buffer.data(), nvml::kVersionSize);
-  Reading<std::string> version = text(code, buffer.data(), buffer.size());
-  if (version) return driver_part(*version);
-  const std::string by_name = ask.library().version_in_file_name();
-  return by_name.empty() ? version : Reading<std::string>(by_name);
 }
 
 void report(Snapshot& snapshot, SourceReport::Outcome outcome, std::string text, std::string hint = {}) {
@@ -59,79 +40,6 @@ NvmlSource::~NvmlSource() {
   if (library_ == nullptr || !library_->open()) return;
   Asker ask(*library_, no_watch());
   stop(ask);
-}
-
-// ---------------------------------------------------------------- the session
-
-bool NvmlSource::open(Snapshot& snapshot) {
-  const bool retry = library_ != nullptr && !library_->open() && snapshot.monotonic_ns - opened_ns_ >= kReopenAfter;
-  if (library_ == nullptr || retry) {
-    library_ = std::make_shared<const Library>(options_);
-    opened_ns_ = snapshot.monotonic_ns;
-  }
-  if (library_->open()) return true;
-  report(snapshot, library_->absent() ? SourceReport::Outcome::absent : SourceReport::Outcome::failed,
-         library_->trouble(),
-         library_->absent() ? "" : "reinstall the NVIDIA driver's libraries of this machine's architecture");
-  return false;
-}
-
-bool NvmlSource::start(Snapshot& snapshot, Asker& ask) {
-  const Functions& f = ask.functions();
-  // Version 1 fails when one GPU of several is bad.
-  nvml::Return code = ask(f.nvmlInit_v2);
-  if (code == nvml::kFunctionNotFound) code = ask(f.nvmlInit);
-  if (code == nvml::kSuccess || code == nvml::kAlreadyInitialized) {
-    started_ = true;
-    started_ns_ = snapshot.monotonic_ns;
-    restart_wait_ns_ = std::clamp(restart_wait_ns_ * 2, kFirstRestart, kLastRestart);
-    read_driver(ask);
-    events_.start(ask);
-    return true;
-  }
-  InitFailure failure;
-  failure.code = code;
-  failure.driver_words = library_->text_of(code);
-  failure.module_version = files_.module_version();
-  failure.library_version = library_version(ask).optional();
-  failure.has_devices = !files_.bus_devices().empty();
-  failure.nodes_forbidden = files_.nodes_forbidden();
-  failure.inside_container = files_.inside_container();
-  snapshot.sources.push_back(report_of(failure));
-  Driver driver;
-  driver.source = "nvml";
-  driver.version = failure.module_version ? Reading<std::string>(*failure.module_version) : Why::no_driver;
-  driver.library_version = failure.library_version ? Reading<std::string>(*failure.library_version) : Why::no_data;
-  driver.cuda_version = why_of(code);
-  snapshot.drivers.push_back(std::move(driver));
-  return false;
-}
-
-void NvmlSource::stop(Asker& ask) {
-  ask.turn_to(-1);
-  if (!started_) return;
-  started_ = false;
-  if (meter_ != nullptr && !meter_->forget_devices()) never_shut_down_ = true;
-  retire_cards(ask);
-  events_.stop(ask);
-  if (!never_shut_down_) ask(ask.functions().nvmlShutdown);
-}
-
-void NvmlSource::read_driver(Asker& ask) {
-  const Functions& f = ask.functions();
-  driver_ = {};
-  driver_.source = "nvml";
-  std::array<char, nvml::kVersionSize> buffer{};
-  nvml::Return code = ask(f.nvmlSystemGetDriverVersion, buffer.data(), nvml::kVersionSize);
-  driver_.version = text(code, buffer.data(), buffer.size());
-  driver_.library_version = library_version(ask);
-  int cuda = 0;
-  code = ask(f.nvmlSystemGetCudaDriverVersion_v2, &cuda);
-  if (code != nvml::kSuccess) code = ask(f.nvmlSystemGetCudaDriverVersion, &cuda);
-  if (code == nvml::kSuccess && cuda > 0)
-    driver_.cuda_version = fmt::format("{}.{}", cuda / 1000, cuda % 1000 / 10);
-  else
-    driver_.cuda_version = code == nvml::kSuccess ? Why::implausible : why_of(code);
 }
 
 // ---------------------------------------------------------------- which devices
@@ -352,15 +260,11 @@ NvmlSource::Outcome NvmlSource::read_device(Card& card, Asker& plain, const Roun
   return judge(card, plain, memory);
 }
 
-void NvmlSource::ask_dear_questions(const Round& round) {
-  for (Card& card : cards_) {
-    card.dear.reset();
-    if (!card.answers) continue;
-    const bool listed = round.wants.processes || card.integrated;
-    const std::vector<std::uint8_t> kinds = listed ? rare_lists_due(card, round.now_ns) : std::vector<std::uint8_t>{};
-    const bool fan = card.dear_due && !card.fanless;
-    if (fan || !kinds.empty()) card.dear.emplace(library_, card.handle, fan, kinds);
-  }
+void NvmlSource::ask_dear_questions(Card& card, const Round& round) {
+  const bool listed = round.wants.processes || card.integrated;
+  const std::vector<std::uint8_t> kinds = listed ? rare_lists_due(card, round.now_ns) : std::vector<std::uint8_t>{};
+  const bool fan = card.dear_due && !card.fanless;
+  if (fan || !kinds.empty()) card.dear.emplace(library_, card.handle, fan, kinds);
 }
 
 NvmlSource::Outcome NvmlSource::read_processes_of(Card& card, Asker& plain, const Round& round,
@@ -403,6 +307,7 @@ NvmlSource::Outcome NvmlSource::read_devices(Asker& ask, const Round& round, Sna
     ask.turn_to(card.index);
     card.answers = false;
     card.position = -1;
+    card.dear.reset();
     if (card.asleep)
       tell_sleep(card);
     else if (ask.watch().forbidden("nvml", card.index))
@@ -417,8 +322,8 @@ NvmlSource::Outcome NvmlSource::read_devices(Asker& ask, const Round& round, Sna
     }
     card.position = static_cast<int>(position);
     snapshot.gpus[position] = card.row;
+    if (card.answers) ask_dear_questions(card, round);
   }
-  ask_dear_questions(round);
   for (Card& card : cards_) {
     if (!card.answers) continue;
     std::vector<Process> processes;
@@ -480,7 +385,7 @@ void NvmlSource::read_everything(Snapshot& snapshot, Asker& ask, const std::vect
     if (!again || attempt > 0) break;
     stop(ask);
   }
-  if (!any_gone()) restart_wait_ns_ = kFirstRestart;
+  if (!any_gone()) restart_wait_ns_ = 0;
   if (unsigned count = 0; cards_.empty()) {
     const nvml::Return code = count_devices(ask, count);
     if (code != nvml::kSuccess) {

@@ -45,7 +45,7 @@ class NvmlSource : public Source {
   void get_to_know(Card& card, CardAsker& ask);
   nvml::Return ask_all(Card& card, CardAsker& ask, const Round& round, Gpu& row);
   Outcome judge(Card& card, Asker& ask, nvml::Return memory);
-  void ask_dear_questions(const Round& round);
+  void ask_dear_questions(Card& card, const Round& round);
   Outcome read_processes_of(Card& card, Asker& ask, const Round& round, std::vector<Process>& processes);
   bool may_restart(std::int64_t now_ns) const { return now_ns - started_ns_ >= restart_wait_ns_; }
   void tell_failure(Card& card, Asker& ask, nvml::Return code);
