@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "base/file.h"
 #include "sim/host.h"
 
 namespace gpuwright::sim {
@@ -112,6 +113,15 @@ TEST(Scenario, MigInstancesAreSevenSlicesAtMost) {
   EXPECT_EQ(scenario.gpus[0].instances[2].multiprocessors, 14);
   EXPECT_THAT(error_of(gpu + half + half + half), HasSubstr("7 slices"));
   EXPECT_THAT(error_of("[[gpu]]\nid = \"a100-sxm4-80gb\"\n" + half), HasSubstr("mig = true"));
+}
+
+TEST(Scenario, TheGuidesExampleIsAScenario) {
+  const std::string guide = read_file(GPUWRIGHT_SOURCE_DIR "/docs/simulate.md", 1 << 20).value();
+  const std::size_t begin = guide.find("```toml\n") + 8, end = guide.find("```", begin);
+  const Scenario scenario = parsed(guide.substr(begin, end - begin));
+  EXPECT_EQ(scenario.gpus.size(), 8U);
+  EXPECT_EQ(scenario.processes.size(), 8U);
+  EXPECT_EQ(scenario.faults.size(), 1U);
 }
 
 TEST(Host, TellsWhatProcWouldTell) {

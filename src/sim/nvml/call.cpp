@@ -45,7 +45,9 @@ void sleep_us(std::int64_t microseconds) {
   while (nanosleep(&time, &time) != 0) continue;
 }
 
+// What the versions of a function have in common; nvmlInitWithFlags is one more version of nvmlInit.
 std::string_view without_version(std::string_view function) {
+  if (function == "nvmlInitWithFlags") return "nvmlInit";
   const std::size_t at = function.rfind("_v");
   return at == std::string_view::npos || at + 3 != function.size() ? function : function.substr(0, at);
 }

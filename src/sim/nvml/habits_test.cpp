@@ -109,6 +109,23 @@ TEST(Habits, Gb10TellsNoMemoryButThatOfProcesses) {
   EXPECT_EQ(generation, 1U);
 }
 
+// Jetson's library may say success and zeros.
+TEST(Habits, MemoryInfoMayBeZero) {
+  const auto host = InstalledHost::from("[[gpu]]\nid = \"l4-24gb\"\nmemory_info = \"zero\"\n");
+  ASSERT_EQ(NVML(nvmlInit_v2), nvml::kSuccess);
+  nvml::Memory memory{1, 1, 1};
+  EXPECT_EQ(NVML(nvmlDeviceGetMemoryInfo, handle(0), &memory), nvml::kSuccess);
+  EXPECT_EQ(memory.total + memory.free + memory.used, 0U);
+}
+
+// NVIDIA/go-nvml#152: nvmlInit does not come back.
+TEST(Habits, InitMayHang) {
+  const auto host =
+      InstalledHost::from(driver("") + "[[fault]]\nkind = \"hang\"\nfunction = \"nvmlInit\"\nuntil = 0.1\n");
+  EXPECT_EQ(NVML(nvmlInitWithFlags, 0U), nvml::kSuccess);
+  EXPECT_GE(host->time(), 0.1);
+}
+
 // NOT_FOUND means that there is no sample since the last: no error, and not "not supported" (Syllo/nvtop#448).
 TEST(Habits, ProcessSamplesAreNewOrNotFound) {
   const auto host = InstalledHost::from(driver(""));
