@@ -103,12 +103,18 @@ class AmdgpuSource : public Source {
     const auto vram = memory_in(found, {"vram"}), gtt = memory_in(found, {"gtt"});
     process.memory = vram ? Reading<Bytes>(*vram) : Why::not_supported;
     if (unified && vram && gtt) process.memory = *vram + *gtt;
-    process.sm_utilization = busiest(found, {"gfx", "compute"});
-    process.encoder_utilization = busiest(found, {"enc", "enc_1"});
-    process.decoder_utilization = busiest(found, {"dec", "jpeg"});
+    process.sm_utilization = idle_if_untold(busiest(found, {"gfx", "compute"}));
+    process.encoder_utilization = idle_if_untold(busiest(found, {"enc", "enc_1"}));
+    process.decoder_utilization = idle_if_untold(busiest(found, {"dec", "jpeg"}));
     if (found.used.contains("gfx")) process.kind |= process_kind::kGraphics;
     if (found.used.contains("compute")) process.kind |= process_kind::kCompute;
     return process;
+  }
+
+  // The driver leaves out engines that the client never used.
+  static Reading<Ratio> idle_if_untold(Reading<Ratio> share) {
+    if (!share && share.why() == Why::not_supported) return Ratio{0};
+    return share;
   }
 
   // A compute process of another user, or one whose memory fdinfo does not count.
@@ -126,6 +132,8 @@ class AmdgpuSource : public Source {
     }
     Process& process = snapshot.processes[row->second];
     process.kind |= process_kind::kCompute;
+    // ROCm puts work into queues of its own, whose time no engine counts.
+    if (process.sm_utilization == Ratio{0}) process.sm_utilization = Why::not_supported;
     if (!process.memory || *process.memory < kfd.memory) process.memory = kfd.memory;
   }
 

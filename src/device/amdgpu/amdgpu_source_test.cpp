@@ -199,6 +199,24 @@ TEST_F(AmdgpuSourceTest, ProcessesByFdinfoAndByKfd) {
   EXPECT_EQ(snapshot_.gpus[0].compute_capability, std::string("gfx1100"));
 }
 
+// nvtop#448: no samples are 0 %, but ROCm's own queues are not counted, which is no 0.
+TEST_F(AmdgpuSourceTest, IdleClientsAndQueuesThatNobodyCounts) {
+  add_radeon(tree_);
+  tree_.file("sys/class/kfd/kfd/topology/nodes/1/gpu_id", "51146\n");
+  tree_.file("sys/class/kfd/kfd/topology/nodes/1/properties", "location_id 768\ndomain 0\n");
+  tree_.file("sys/class/kfd/kfd/proc/11/vram_51146", "1073741824\n");
+  for (const char* pid : {"10", "11"})
+    tree_.file(std::string("proc/") + pid + "/fdinfo/5",
+               std::string("drm-driver:\tamdgpu\ndrm-pdev:\t0000:03:00.0\ndrm-client-id:\t") + pid +
+                   "\ndrm-memory-vram:\t512 KiB\n");
+  ASSERT_EQ(read(1'000'000'000).processes.size(), 2U);
+  EXPECT_EQ(snapshot_.processes[0].sm_utilization, Ratio{0});
+  EXPECT_EQ(snapshot_.processes[1].sm_utilization.why(), Why::not_supported);
+  tree_.file("proc/10/fdinfo/5",
+             "drm-driver:\tamdgpu\ndrm-pdev:\t0000:03:00.0\ndrm-client-id:\t10\ndrm-engine-gfx:\t250000000 ns\n");
+  EXPECT_EQ(read(2'000'000'000).processes.at(0).sm_utilization, Ratio{0.25});  // its first use
+}
+
 TEST_F(AmdgpuSourceTest, XgmiNeighboursOfTheTopology) {
   add_radeon(tree_, 1, "0000:03:00.0");
   add_radeon(tree_, 2, "0000:83:00.0");

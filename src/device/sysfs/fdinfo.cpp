@@ -234,11 +234,13 @@ std::vector<DrmProcess> DrmUsage::update(const std::vector<FoundClient>& clients
       Reading<Ratio> ratio = Why::needs_two_samples;
       if (engine.busy_ns.value_or(0) > 0 || engine.cycles.value_or(0) > 0) process.used.insert(name);
       counters.engines[name] = engine;
-      if (before != before_.end())
-        if (const auto old = before->second.engines.find(name); old != before->second.engines.end()) {
-          counters.engines[name] = larger(old->second, engine);
-          ratio = share(old->second, counters.engines[name], now - before->second.at);
-        }
+      if (before != before_.end()) {
+        // amdgpu tells of an engine only once the client has used it.
+        DrmEngine last = engine.busy_ns ? DrmEngine{0, std::nullopt, std::nullopt, 1} : DrmEngine{};
+        if (const auto old = before->second.engines.find(name); old != before->second.engines.end()) last = old->second;
+        counters.engines[name] = larger(last, engine);
+        ratio = share(last, counters.engines[name], now - before->second.at);
+      }
       auto [sum, is_new] = process.engines.try_emplace(name, ratio);
       if (!is_new && sum->second.known() && ratio.known())
         sum->second = Ratio{std::min(sum->second->value + ratio->value, 1.0)};
