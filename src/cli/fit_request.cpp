@@ -230,11 +230,12 @@ std::optional<fit::Quantity> quantity_named(const std::optional<std::string>& na
 
 // Engines that split a model only by tensor parallelism use all the GPUs that were named, unless told otherwise.
 Status settle_parallelism(FitRequest& request, const Arguments& arguments) {
-  const bool told = arguments.has("--tensor-parallel") || arguments.has("--pipeline-parallel");
+  const bool said = arguments.has("--tensor-parallel") || arguments.has("--pipeline-parallel");
   for (FitItem& item : request.items) {
     if (item.training) continue;
     fit::Job& job = item.job;
     const bool by_tensor = job.engine == fit::Engine::vllm || job.engine == fit::Engine::sglang;
+    const bool told = said || (by_tensor && arguments.has("--config"));  // its command line leaves nothing open
     const std::size_t asked =
         static_cast<std::size_t>(job.tensor_parallel) * static_cast<std::size_t>(job.pipeline_parallel);
     if (by_tensor && !told && asked == 1 && request.targets.size() > 1)
