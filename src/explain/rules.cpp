@@ -342,8 +342,8 @@ std::vector<std::string> RuleBook::lint() const {
       if (fact(symptom) != nullptr) faults.push_back(fmt::format("\"{}\" is a symptom and a fact", symptom));
     }
     for (const std::string& anchor : pattern.anchors)
-      if (anchor.size() < 3)
-        faults.push_back(fmt::format("pattern {}: the anchor \"{}\" is too short", pattern.id, anchor));
+      if (anchor.size() < 3 || anchor.size() > 64)
+        faults.push_back(fmt::format("pattern {}: the anchor \"{}\" is not of 3 to 64 characters", pattern.id, anchor));
   }
   const auto check = [&](const Expression& expression, const std::string& owner) {
     for (const std::string& name : expression.names()) {

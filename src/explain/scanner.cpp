@@ -12,8 +12,10 @@ namespace gpuwright::explain {
 namespace {
 
 constexpr std::size_t kBlock = 1 << 20;
-constexpr std::size_t kLookahead = 32 << 10;    // text after a hit that its patterns may need
-constexpr std::size_t kLongestLine = 4 << 10;   // a longer line is read in pieces of this size around what is found
+constexpr std::size_t kLookahead = 32 << 10;   // text after a hit that its patterns may need
+constexpr std::size_t kLongestLine = 4 << 10;  // a longer line is read in pieces of this size around what is found
+constexpr std::size_t kLongestAnchor = 64;
+constexpr std::size_t kWrapped = 60;            // bytes that a line has at least where it may have been wrapped
 constexpr std::size_t kShown = 1024;            // bytes of a line that evidence shows
 constexpr std::size_t kMostSightings = 8;       // kept of one symptom
 constexpr std::int64_t kManyAttempts = 20'000;  // from here on a pattern looks at one hit in 64 only
@@ -185,11 +187,17 @@ void Scanner::process(bool final) {
 }
 
 void Scanner::read_hit(Line line, std::size_t hit_end) {
-  const std::size_t end = std::max(line.end, hit_end);
-  std::vector<int> numbers;
-  if (!book_.anchors().each->Match(re2::StringPiece(buffer_.data() + line.begin, end - line.begin), &numbers)) return;
   std::vector<std::size_t> patterns;
-  for (const int number : numbers) patterns.push_back(book_.anchors().pattern[static_cast<std::size_t>(number)]);
+  add_patterns_in({line.begin, std::max(line.end, hit_end)}, patterns);
+  // An anchor may begin on this line and end on the next.
+  std::size_t at = line.end - std::min(line.end - line.begin, kLongestAnchor);
+  const std::size_t limit = std::min(line.end + kLongestAnchor, buffer_.size());
+  re2::StringPiece hit;
+  while (at < line.end && book_.anchors().any->Match(buffer_, at, limit, re2::RE2::UNANCHORED, &hit, 1)) {
+    const auto begin = static_cast<std::size_t>(hit.data() - buffer_.data());
+    if (begin < line.end && begin + hit.size() > line.end) add_patterns_in({begin, begin + hit.size()}, patterns);
+    at = begin + 1;
+  }
   std::sort(patterns.begin(), patterns.end());
   patterns.erase(std::unique(patterns.begin(), patterns.end()), patterns.end());
   for (const std::size_t index : patterns) {
@@ -199,36 +207,67 @@ void Scanner::read_hit(Line line, std::size_t hit_end) {
   }
 }
 
+void Scanner::add_patterns_in(Line text, std::vector<std::size_t>& patterns) const {
+  std::vector<int> numbers;
+  if (!book_.anchors().each->Match(re2::StringPiece(buffer_.data() + text.begin, text.end - text.begin), &numbers))
+    return;
+  for (const int number : numbers) patterns.push_back(book_.anchors().pattern[static_cast<std::size_t>(number)]);
+}
+
 void Scanner::try_pattern(std::size_t index, Line line) {
   const Pattern& pattern = book_.patterns()[index];
+  if (match_window(index, window_around(line, pattern.before, pattern.after), std::nullopt)) return;
+  // A message that was wrapped: its lines are long, and are read as one.
+  Line joined = line;
+  const auto long_enough = [](Line one) { return one.end - one.begin >= kWrapped; };
+  if (line.begin > 0)
+    if (const Line before = line_around(line.begin - 1); long_enough(before)) joined.begin = before.begin;
+  if (long_enough(line)) joined.end = window_around(line, 0, 3).end;
+  if (joined.begin != line.begin || joined.end != line.end) match_window(index, joined, line);
+}
+
+Scanner::Line Scanner::window_around(Line line, int before, int after) const {
   Line window = line;
-  for (int i = 0; i < pattern.before && window.begin > 0; ++i) window.begin = line_around(window.begin - 1).begin;
-  for (int i = 0; i < pattern.after && window.end < buffer_.size(); ++i) window.end = line_around(window.end + 1).end;
+  for (int i = 0; i < before && window.begin > 0; ++i) window.begin = line_around(window.begin - 1).begin;
+  for (int i = 0; i < after && window.end < buffer_.size(); ++i) window.end = line_around(window.end + 1).end;
   window.end = std::min(window.end, buffer_.size());
+  return window;
+}
+
+// Tries the regexes on a window; with `wrapped` its lines are joined, and only a match over that line counts. True when
+// one matched, if only where it did before.
+bool Scanner::match_window(std::size_t index, Line window, std::optional<Line> wrapped) {
+  const Pattern& pattern = book_.patterns()[index];
   std::string text = buffer_.substr(window.begin, window.end - window.begin);
-  std::replace(text.begin(), text.end(), '\r', '\n');
-  if (pattern.unless && re2::RE2::PartialMatch(text, *pattern.unless)) return;
+  for (char& c : text)
+    if (is_line_end(c)) c = wrapped ? ' ' : '\n';
+  if (pattern.unless && re2::RE2::PartialMatch(text, *pattern.unless)) return true;
 
   Progress& progress = progress_[index];
   const std::int64_t window_offset = buffer_offset_ + static_cast<std::int64_t>(window.begin);
   std::int64_t last_start = progress.last_start;
+  bool matched = false;
   for (const Regex& regex : pattern.regexes) {
     std::vector<re2::StringPiece> groups(static_cast<std::size_t>(regex.re->NumberOfCapturingGroups()) + 1);
     std::size_t at = 0;
     while (at <= text.size() && regex.re->Match(text, at, text.size(), re2::RE2::UNANCHORED, groups.data(),
                                                 static_cast<int>(groups.size()))) {
       const auto start = static_cast<std::size_t>(groups[0].data() - text.data());
-      const std::int64_t position = window_offset + static_cast<std::int64_t>(start);
+      const std::size_t place = window.begin + start;
       at = start + std::max<std::size_t>(groups[0].size(), 1);
+      if (wrapped && (place >= wrapped->end || place + groups[0].size() <= wrapped->begin)) continue;
+      matched = true;
+      const std::int64_t position = window_offset + static_cast<std::int64_t>(start);
       if (position <= progress.last_start) continue;
       last_start = std::max(last_start, position);
-      const Line place = line_around(window.begin + start);
-      const std::size_t shown = std::min(place.end - place.begin, kShown);
-      accept(index, regex, groups, std::string_view(buffer_).substr(place.begin, shown),
-             line_number(window.begin + start));
+      const Line shown = line_around(place);
+      accept(index, regex, groups,
+             std::string_view(buffer_).substr(shown.begin, std::min(shown.end - shown.begin, kShown)),
+             line_number(place));
     }
   }
   progress.last_start = last_start;
+  return matched;
 }
 
 void Scanner::accept(std::size_t index, const Regex& regex, const std::vector<re2::StringPiece>& groups,

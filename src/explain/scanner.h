@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,7 +63,10 @@ class Scanner {
   void process(bool final);
   Line line_around(std::size_t at) const;
   void read_hit(Line line, std::size_t hit_end);
+  void add_patterns_in(Line text, std::vector<std::size_t>& patterns) const;
   void try_pattern(std::size_t index, Line line);
+  Line window_around(Line line, int before, int after) const;
+  bool match_window(std::size_t index, Line window, std::optional<Line> wrapped);
   void accept(std::size_t index, const Regex& regex, const std::vector<re2::StringPiece>& groups, std::string_view line,
               std::int64_t number);
   std::int64_t line_number(std::size_t at);
