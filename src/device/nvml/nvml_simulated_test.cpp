@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <set>
 
 #include "device/nvml/nvml_source.h"
@@ -302,6 +303,21 @@ TEST(NvmlSimulated, DearCallsOfSixteenGpusOverlap) {
   const auto took = std::chrono::steady_clock::now() - begin;
   EXPECT_THAT(snapshot.gpus, SizeIs(16));
   EXPECT_LT(took, std::chrono::milliseconds(70));
+}
+
+// As users have it: a shared library that dlopen finds.
+TEST(NvmlSimulated, LibraryIsOpenedAtRunTime) {
+  ::setenv("GPUWRIGHT_SIMULATE", "2x3090", 1);
+  SourceOptions options;
+  options.nvml_library = SIMULATED_NVML;
+  options.wake = true;  // whatever sleeps on this machine is not simulated
+  Snapshot snapshot;
+  snapshot.monotonic_ns = 1;
+  NvmlSource(options).read(snapshot, no_watch());
+  ::unsetenv("GPUWRIGHT_SIMULATE");
+  ASSERT_THAT(snapshot.gpus, SizeIs(2));
+  EXPECT_EQ(snapshot.gpus[0].name, Reading<std::string>("NVIDIA GeForce RTX 3090"));
+  EXPECT_EQ(snapshot.gpus[1].state, State::ok);
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cmath>
+#include <cstring>
 #include <thread>
 
 #include "device/fields.h"
@@ -529,6 +531,85 @@ TEST_F(NvmlTest, NvLinkTrafficIsInKibibytes) {
   read(0);
   fields[nvml::field::kNvLinkDataSent].second = 3000;
   EXPECT_EQ(read(1).gpus[0].nvlink_sent, Reading<BytesPerSecond>(BytesPerSecond{2000 * 1024.0}));
+}
+
+// Blackwell has counters of bytes per link only (nvml.h, NVML_FI_DEV_NVLINK_COUNT_XMIT_BYTES).
+TEST_F(NvmlTest, NvLinkTrafficOfBlackwellIsTheSumOverItsLinks) {
+  options_.wants.traffic = true;
+  auto& fields = fake_.gpus[0].fields;
+  fields[nvml::field::kNvLinkCount] = {nvml::kSuccess, 18};
+  fields[nvml::field::kNvLinkSentBytes] = {nvml::kSuccess, 1'000'000};
+  fields[nvml::field::kNvLinkReceivedBytes] = {nvml::kSuccess, 0};
+  read(0);
+  EXPECT_EQ(read(1).gpus[0].nvlink_sent, Reading<BytesPerSecond>(Why::needs_two_samples));
+  fields[nvml::field::kNvLinkSentBytes].second = 1'500'000;
+  const Gpu gpu = read(2).gpus[0];
+  EXPECT_EQ(gpu.nvlink_sent, Reading<BytesPerSecond>(BytesPerSecond{18 * 500'000.0}));
+  EXPECT_EQ(gpu.nvlink_received, Reading<BytesPerSecond>(BytesPerSecond{0}));
+  EXPECT_EQ(read(3).gpus[1].nvlink_sent, Reading<BytesPerSecond>(Why::not_supported));
+}
+
+// ---------------------------------------------------------------- older ways to the same values
+
+TEST_F(NvmlTest, RemappedRowsAndRetiredPagesWithoutFields) {
+  fake_.take_away("nvmlDeviceGetFieldValues");
+  fake_.replace("nvmlDeviceGetRemappedRows",
+                [](nvml::Device, unsigned* corrected, unsigned* uncorrected, unsigned* pending,
+                   unsigned* failed) -> nvml::Return {
+                  *corrected = 1, *uncorrected = 2, *pending = 1, *failed = 0;
+                  return nvml::kSuccess;
+                });
+  // Asked without room, the driver says how many there are.
+  fake_.replace("nvmlDeviceGetRetiredPages",
+                [](nvml::Device, nvml::RetirementCause cause, unsigned* count, unsigned long long*) -> nvml::Return {
+                  *count = cause == nvml::kRetiredDoubleBit ? 5 : 0;
+                  return *count == 0 ? nvml::kSuccess : nvml::kInsufficientSize;
+                });
+  fake_.replace("nvmlDeviceGetEccMode", [](nvml::Device, nvml::EnableState* now, nvml::EnableState*) -> nvml::Return {
+    *now = 1;
+    return nvml::kSuccess;
+  });
+  fake_.replace("nvmlDeviceGetTotalEccErrors",
+                [](nvml::Device, nvml::MemoryErrorType type, nvml::EccCounter counter,
+                   unsigned long long* errors) -> nvml::Return {
+                  *errors = 10U * static_cast<unsigned>(type) + static_cast<unsigned>(counter);
+                  return nvml::kSuccess;
+                });
+  const Gpu gpu = read().gpus[0];
+  EXPECT_EQ(gpu.remapped_rows_uncorrected, Reading<std::int64_t>(2));
+  EXPECT_EQ(gpu.remapping_pending, Reading<bool>(true));
+  EXPECT_EQ(gpu.retired_pages_corrected, Reading<std::int64_t>(0));
+  EXPECT_EQ(gpu.retired_pages_uncorrected, Reading<std::int64_t>(5));
+  EXPECT_EQ(gpu.ecc_uncorrected_aggregate, Reading<std::int64_t>(11));
+}
+
+TEST_F(NvmlTest, AddressOfTheFirstPciInfoIsPutTogether) {
+  fake_.take_away("nvmlDeviceGetPciInfo_v3");
+  fake_.replace("nvmlDeviceGetPciInfo", [](nvml::Device, nvml::PciInfo* pci) -> nvml::Return {
+    pci->domain = 0, pci->bus = 0x3B, pci->device = 0, pci->pci_device_id = 0x1DB610DE;
+    std::memset(pci->bus_id, 'x', sizeof pci->bus_id);  // version 1 does not know this part
+    return nvml::kSuccess;
+  });
+  const Gpu gpu = read().gpus[0];
+  EXPECT_EQ(gpu.pci_address, Reading<std::string>("0000:3b:00.0"));
+  EXPECT_EQ(gpu.pci_id, Reading<std::string>("10de:1db6"));
+}
+
+// XuehaiPan/nvitop#168, jetson_stats: NVML answers SUCCESS with zeros and pids that are none.
+TEST_F(NvmlTest, JetsonIsLeftToTheKernelsFiles) {
+  fake_.gpus.resize(1);
+  fake_.gpus[0].name = "Orin (nvgpu)";
+  fake_.gpus[0].compute = {{4294967295U, 0}};
+  const Snapshot snapshot = read();
+  EXPECT_THAT(snapshot.gpus, IsEmpty());
+  EXPECT_THAT(snapshot.processes, IsEmpty());
+}
+
+// NVIDIA/DCGM#152: SM activity above 100 % on MIG.
+TEST(NvmlAnswer, ActivityAboveTheWholeIsTheWhole) {
+  EXPECT_EQ(percent_or_clamped(nvml::kSuccess, 112.5, 25), Reading<Ratio>(Ratio{1}));
+  EXPECT_EQ(percent_or_clamped(nvml::kSuccess, 1e6, 25), Reading<Ratio>(Why::implausible));
+  EXPECT_EQ(percent_or_clamped(nvml::kSuccess, std::nan(""), 25), Reading<Ratio>(Why::implausible));
 }
 
 // ---------------------------------------------------------------- no way in
