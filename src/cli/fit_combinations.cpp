@@ -74,18 +74,34 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kCompanio
     {"--force", "--out"},
 }};
 
+Status check(const Option& option, const FitRequest& request) {
+  const bool training = request.items.front().training.has_value();
+  GW_TRY(check_engine(option, request, training));
+  const bool about_training =
+      option.group == kTrainingOptions || option.group == kAdapterOptions || option.group == kShardingOptions;
+  if (about_training && !training)
+    return idle(option, "is about training", "say how: --train full|lora|qlora, or leave it out");
+  if (training) GW_TRY(check_training(option, request));
+  return {};
+}
+
+bool has(const FitItem& item, const Option& option) {
+  return std::find(item.own_options.begin(), item.own_options.end(), option.name) != item.own_options.end();
+}
+
 }  // namespace
 
 Status refuse_idle_options(const FitRequest& request, const Arguments& arguments) {
-  const bool training = request.items.front().training.has_value();
   for (const Option& option : fit_options()) {
+    for (const FitItem& item : request.items) {
+      if (!has(item, option)) continue;
+      FitRequest alone;
+      alone.items = {item};
+      alone.strategy = request.strategy;
+      GW_TRY(check(option, alone));
+    }
     if (!arguments.has(option.name)) continue;
-    GW_TRY(check_engine(option, request, training));
-    const bool about_training =
-        option.group == kTrainingOptions || option.group == kAdapterOptions || option.group == kShardingOptions;
-    if (about_training && !training)
-      return idle(option, "is about training", "say how: --train full|lora|qlora, or leave it out");
-    if (training) GW_TRY(check_training(option, request));
+    GW_TRY(check(option, request));
     for (const auto& [name, companion] : kCompanions)
       if (option.name == name && !arguments.has(companion))
         return idle(option, fmt::format("belongs to {}", companion),

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -134,9 +135,16 @@ Result<fit::Job> read_job(const Arguments& arguments, const model::Model& model)
   return lay_over(arguments, std::move(job));
 }
 
+// What one model may have for itself: not the GPUs, the question, or files to write.
 std::vector<std::string> setting_names() {
+  constexpr std::array<std::string_view, 3> kOfTheWhole = {"Question", "Configuration files", "Learn from a run"};
+  constexpr std::array<std::string_view, 5> kNamesOfTheWhole = {"--gpu", "--measure", "--strategy", "--global-batch",
+                                                                "--allow"};
   std::vector<std::string> names;
-  for (const Option& option : fit_options()) names.push_back(option.name.substr(2));
+  for (const Option& option : fit_options())
+    if (std::find(kOfTheWhole.begin(), kOfTheWhole.end(), option.group) == kOfTheWhole.end() &&
+        std::find(kNamesOfTheWhole.begin(), kNamesOfTheWhole.end(), option.name) == kNamesOfTheWhole.end())
+      names.push_back(option.name.substr(2));
   return names;
 }
 
@@ -183,6 +191,8 @@ Result<FitItem> read_item(const std::string& word, const Arguments& common) {
   options.upper_bound = settings.has("--upper-bound");
   options.variant = settings.value("--variant").value_or("");
   FitItem item{reference, GW_TRY(model::load(reference, options)), {}, {}};
+  for (const std::string& name : setting_names())
+    if (settings.has("--" + name) && !common.has("--" + name)) item.own_options.push_back("--" + name);
   if (const auto format = settings.value("--format")) GW_TRY(convert(item, *format, settings));
   if (wants_training(settings))
     item.training = GW_TRY(read_training_job(settings));

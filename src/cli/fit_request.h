@@ -21,8 +21,9 @@ struct FitItem {
   std::string reference;  // as the user wrote it
   model::Model model;
   fit::Job job;
-  std::optional<fit::TrainingJob> training;  // --train: this is asked, and not `job`
-  std::string converted_to = {};             // the weight format asked for, where it is not the stored one
+  std::optional<fit::TrainingJob> training;   // --train: this is asked, and not `job`
+  std::string converted_to = {};              // the weight format asked for, where it is not the stored one
+  std::vector<std::string> own_options = {};  // that only this model's own settings gave: "--rank"
 };
 
 struct FitRequest {
