@@ -15,6 +15,7 @@ build/installed/bin/gpuwright --version
 [[ -s build/installed/share/man/man1/gpuwright.1.gz ]]
 [[ -s build/installed/share/bash-completion/completions/gpuwright ]]
 [[ -s build/installed/share/zsh/vendor-completions/_gpuwright ]]
+[[ -s build/installed/lib/gpuwright/sim/libnvidia-ml.so.1 && -s build/installed/lib/gpuwright/sim/libnvidia-ml.so ]]
 
 (cd "$build" && cpack -G DEB -B "$OLDPWD/build/package" >"$build/cpack.log" 2>&1) || { cat "$build/cpack.log"; exit 1; }
 deb=$(echo build/package/gpuwright_*.deb)
