@@ -21,7 +21,6 @@ constexpr std::int64_t kMebibyte = 1 << 20;
 constexpr Range kSeconds{0, 1e9};
 constexpr Range kPid{1, 4194304};  // PID_MAX_LIMIT of Linux on 64 bits
 constexpr Range kShare{0, 1};
-constexpr Range kMegabytes{0, 1e9};
 
 Result<Interval> read_interval(TomlTable& table, std::string_view start, std::string_view end) {
   Interval interval;
