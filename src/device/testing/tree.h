@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -14,8 +15,8 @@ class Tree {
  public:
   Tree() {
     const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    root_ = std::filesystem::path(::testing::TempDir()) /
-            (std::string("gpuwright_tree_") + test->test_suite_name() + "_" + test->name());
+    root_ = std::filesystem::path(::testing::TempDir()) / (std::string("gpuwright_tree_") + std::to_string(::getpid()) +
+                                                           "_" + test->test_suite_name() + "_" + test->name());
     std::filesystem::remove_all(root_);
     std::filesystem::create_directories(root_);
   }
