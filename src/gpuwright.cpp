@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/screen.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "cli/command.h"
@@ -23,6 +24,7 @@ Console console_of_process(std::ostream& out, std::ostream& err) {
   const bool out_is_terminal = gpuwright::is_terminal(1);
   console.color = out_is_terminal && environment("NO_COLOR").empty() && environment("TERM") != "dumb";
   console.terminal = gpuwright::is_terminal(2);
+  console.screen = gpuwright::Screen::possible();
   console.unicode = gpuwright::locale_is_utf8();
   const auto columns = gpuwright::to_integer(environment("COLUMNS"));
   const auto width = out_is_terminal ? gpuwright::terminal_width(1) : std::nullopt;

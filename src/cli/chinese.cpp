@@ -37,6 +37,138 @@ constexpr Translation kChinese[] = {
     {"Shows what a command takes, with examples. Without a command it lists all of them.",
      "显示命令的参数与示例；不给命令时列出全部命令。"},
     {"the command's name, in one or two words", "命令名，一个或两个词"},
+    // The GPUs that are here.
+    {"Show what the GPUs of this machine are doing", "显示本机 GPU 正在做什么"},
+    {"Show who uses the GPUs: process, user, container or job", "显示谁在使用 GPU：进程、用户、容器或作业"},
+    {"Show how the GPUs are joined to each other, to CPUs and to CUDA's numbers",
+     "显示 GPU 之间、与 CPU 的连接，以及 CUDA 的编号"},
+    {"Find GPUs that are free now, or wait for them", "找出现在空闲的 GPU，或等到有空闲"},
+    {"Record what the GPUs do, for later", "把 GPU 的活动记录到文件，供以后查看"},
+    {"Sum up a recording: use, idle memory and its owners, energy, faults",
+     "汇总一份记录：利用率、闲置显存及其占用者、能耗、故障"},
+    {"Memory, utilisation, power, temperature, errors and processes of every GPU that is here: NVIDIA, AMD, Intel and "
+     "Ascend, with memory of their own or shared with the CPU. A GPU that hangs or is lost keeps its row and does not "
+     "disturb the others. What a GPU does not tell is n/a, and JSON says why.\n\nColumns: bus, the share of time in "
+     "which memory was read or written; util, in which anything ran. A wider terminal shows more of them. Memory that "
+     "is in use but held by no visible process has a row of its own. A sleeping GPU is not woken.",
+     "本机每块 GPU 的显存、利用率、功率、温度、错误和进程：NVIDIA、AMD、Intel、昇腾，独立显存或与 CPU "
+     "共享内存均可。卡死或掉线的 GPU 仍保留自己的一行，不影响其他 GPU。GPU 不提供的数值显示为 n/a，JSON "
+     "会说明原因。\n\n列：bus 为读写显存的时间占比，util "
+     "为有任务运行的时间占比。终端越宽，列越多。已占用但不属于任何可见进程的显存单独成行。不会唤醒休眠的 GPU。"},
+    {"Every process on a GPU with its memory, utilisation, age and command, and where it runs: Kubernetes pod, Slurm "
+     "job, container or service, told from its cgroup. Memory that is in use but held by no visible process has a row "
+     "of its own.\n\nIn a container the driver still tells the numbers that processes have on the host. Those that "
+     "cannot be matched with a process here are marked with *.",
+     "GPU 上的每个进程：显存、利用率、运行时间、命令，以及它属于哪个 Kubernetes pod、Slurm 作业、容器或服务（由 cgroup "
+     "得知）。已占用但不属于任何可见进程的显存单独成行。\n\n在容器里，驱动给出的仍是主机上的进程号；无法与此处进程对应"
+     "的以 * 标出。"},
+    {"Prints the environment that makes a program take the free GPUs, as words for export or env:\n  export "
+     "$(gpuwright free -n 2)\n\nFree is a GPU on which no process computes, with nearly all of its memory free and "
+     "hardly used; with --memory, one on which so much memory is free. GPUs that CUDA_VISIBLE_DEVICES hides are not "
+     "offered, nor those that are lost, need a reset or are cut into MIG instances. Numbers are in the order of the "
+     "bus, which the printed CUDA_DEVICE_ORDER asks CUDA for, too.\n\nWhere there are not enough, the printed "
+     "environment hides all GPUs, so that a script that does not look at the exit code does not take those of "
+     "others.\n\nNothing is reserved: between this answer and the start of your program another one may take the GPU. "
+     "Where several people share a machine, a scheduler prevents that; this command does not.",
+     "打印让程序使用空闲 GPU 的环境变量，可直接用于 export 或 env：\n  export $(gpuwright free -n "
+     "2)\n\n空闲是指没有进程在计算、显存几乎全空、几乎没有利用率；给出 --memory 时，指剩余显存够这么多。被 "
+     "CUDA_VISIBLE_DEVICES 隐藏的、掉线的、需要复位的、已切成 MIG 实例的 GPU 不会给出。编号按总线顺序，打印的 "
+     "CUDA_DEVICE_ORDER 让 CUDA 也按此编号。\n\n数量不够时，打印的环境变量会隐藏所有 "
+     "GPU，这样不看退出码的脚本也不会占用别人的 "
+     "GPU。\n\n这里不做任何预留：从给出答案到你的程序启动之间，别的程序可能先占用。多人共用的机器应由调度器避免这种情况"
+     "。"},
+    {"Writes a snapshot of all GPUs and processes into FILE at every interval, until it is ended (Ctrl-C is the "
+     "ordinary way) or the duration is over. The file is whole after every snapshot, also if the program is killed; "
+     "recording into it again goes on. 'stat --replay' and 'ps --replay' show it as if it were now, 'report' sums it "
+     "up.",
+     "每隔一段时间把所有 GPU 和进程的快照写入 FILE，直到被结束（通常用 "
+     "Ctrl-C）或时长已到。每写完一个快照文件都是完整的，即使程序被杀；再次记录到同一文件会接着写。“stat --replay”和“ps "
+     "--replay”像实时一样回放，“report”给出汇总。"},
+    {"For every GPU: mean and 95th percentile of utilisation, memory, power and energy. For every user: GPU time and "
+     "energy. Then who held memory while nothing computed, what held the clocks down, and what went wrong, in order of "
+     "time. Figures are over the time in which the value was known; gaps in the recording do not count.",
+     "每块 GPU：利用率的均值与 95 分位、显存、功率、能耗。每个用户：GPU "
+     "时间与能耗。然后是谁占着显存却不计算、什么压低了频率、按时间排列的故障。数字只统计数值已知的时间；记录中的空档不"
+     "计入。"},
+    {"The matrix of nvidia-smi topo -m for GPUs of every vendor: NVLinks where there are some, else what lies between "
+     "two GPUs on PCI Express. Then the numbers by which a GPU is known: CUDA counts by speed unless "
+     "CUDA_DEVICE_ORDER=PCI_BUS_ID is set, and CUDA_VISIBLE_DEVICES counts anew.",
+     "nvidia-smi topo -m 的矩阵，适用于各厂商的 GPU：有 NVLink 时显示其数量，否则显示两块 GPU 之间的 PCI Express "
+     "路径。然后是每块 GPU 的各种编号：未设置 CUDA_DEVICE_ORDER=PCI_BUS_ID 时 CUDA 按速度编号，CUDA_VISIBLE_DEVICES "
+     "会重新编号。"},
+    {"Which GPUs", "哪些 GPU"},
+    {"End a process", "结束进程"},
+    {"only these: numbers and ranges (0,2-3), a UUID, a PCI address, part of a name",
+     "只看这些：编号与区间（0,2-3）、UUID、PCI 地址、名称的一部分"},
+    {"read sleeping GPUs, too, which wakes them", "也读取休眠的 GPU（会唤醒它们）"},
+    {"look under DIR instead of / (a captured /sys and /proc)",
+     "在 DIR 而不是 / 下查找（例如保存下来的 /sys 与 /proc）"},
+    {"a simulated host: a built-in scenario or a file.toml", "模拟的主机：内置场景，或 file.toml"},
+    {"what was recorded with 'gpuwright record'", "用“gpuwright record”记录的文件"},
+    {"with --simulate or --replay: the moment so long after the start",
+     "与 --simulate 或 --replay 同用：开始后这么久的时刻"},
+    {"with --simulate: the moment so long after the start", "与 --simulate 同用：开始后这么久的时刻"},
+    {"again and again; a terminal is redrawn (q ends)", "反复显示；在终端上原地刷新（q 结束）"},
+    {"a line a GPU, with all fields or those of --fields", "每块 GPU 一行，包含全部字段或 --fields 指定的字段"},
+    {"only these, joined by commas; 'help' lists them", "只要这些字段，用逗号分隔；“help”列出全部"},
+    {"rolling columns of nvidia-smi dmon: p power and temperature, u utilisation, c clocks, m memory, e ECC and PCIe "
+     "replays, t PCIe traffic",
+     "滚动输出 nvidia-smi dmon 的列：p 功率与温度，u 利用率，c 频率，m 显存，e ECC 与 PCIe 重放，t PCIe 流量"},
+    {"between the samples of --stream; without it: take two samples, so that rates are known",
+     "--stream 的采样间隔；不用 --stream 时：取两次采样，从而得到速率"},
+    {"end after N answers", "输出 N 次后结束"},
+    {"a line a process", "每个进程一行"},
+    {"rolling columns of nvidia-smi pmon: u utilisation, m memory", "滚动输出 nvidia-smi pmon 的列：u 利用率，m 显存"},
+    {"between the samples of --stream", "--stream 的采样间隔"},
+    {"end this process, which must be on a GPU; asks first", "结束这个进程（必须在 GPU 上）；会先询问"},
+    {"the signal for it", "发送的信号"},
+    {"do not ask", "不询问"},
+    {"as many are needed; without it: all that are free", "需要这么多块；不给出时：列出所有空闲的"},
+    {"so much memory must be free on each, whoever else is there; without it: nearly all, and no process",
+     "每块须剩余这么多显存，不管上面还有谁；不给出时：几乎全空且没有进程"},
+    {"with --memory: still no process of another user", "与 --memory 同用：仍不允许有其他用户的进程"},
+    {"wait until there are enough, at most so long", "等到数量足够，至多等这么久"},
+    {"without a limit", "不限"},
+    {"with --wait: look so often", "与 --wait 同用：多久查看一次"},
+    {"print UUIDs instead of numbers", "打印 UUID 而不是编号"},
+    {"between snapshots", "快照之间的间隔"},
+    {"end after 90s, 15m, 8h or 2d", "记录 90s、15m、8h 或 2d 后结束"},
+    {"of the recording with its parts (FILE.1 to FILE.3); beyond it the oldest is dropped",
+     "记录及其分段（FILE.1 到 FILE.3）的总大小；超出时丢弃最旧的"},
+    {"the recording", "记录文件"},
+    {"what 'gpuwright record' wrote", "“gpuwright record”写出的文件"},
+    {"memory counts as held in idleness after so long without computing", "不计算这么久之后，所占显存算作闲置"},
+    {"snapshots further apart than this leave a gap", "间隔超过这么久的两个快照之间算作空档"},
+    {"once", "一次"},
+    {"redrawn every two seconds", "每两秒刷新"},
+    {"for a program", "供程序使用"},
+    {"rolling columns, with PCIe traffic", "滚动的列，含 PCIe 流量"},
+    {"what it looks like on a machine with GPUs", "在有 GPU 的机器上是什么样子"},
+    {"all of them", "全部"},
+    {"those on GPU 0, for a program", "GPU 0 上的进程，供程序使用"},
+    {"end one, after a question", "询问后结束一个进程"},
+    {"of this machine", "本机的"},
+    {"what a program would see with it", "这样设置后程序会看到什么"},
+    {"two free GPUs for what is started from this shell", "给从此 shell 启动的程序两块空闲 GPU"},
+    {"one with 20 GiB free, also beside others", "一块剩余 20 GiB 的 GPU，可与他人共用"},
+    {"wait up to an hour for four", "最多等一小时，直到有四块"},
+    {"a night, every ten seconds", "记录一夜，每十秒一次"},
+    {"watch it again", "回放"},
+    {"of a recording", "一份记录的汇总"},
+    {"for a program, with every process", "供程序使用，含每个进程"},
+    {"3  no GPU answers: none was found, none has a driver, or library and kernel module of a driver differ",
+     "3  没有 GPU 应答：没有找到、都没有驱动，或驱动的库与内核模块版本不一致"},
+    {"128+N  ended by signal N", "128+N  被信号 N 结束"},
+    {"0  done, also when no process uses a GPU", "0  完成，没有进程使用 GPU 时也是"},
+    {"1  with --kill: the question was answered with no", "1  用 --kill 时：回答了“否”"},
+    {"0  there are enough, and they are printed", "0  数量足够，已打印"},
+    {"1  there are not enough", "1  数量不够"},
+    {"3  no GPU answers: none was found, or none has a driver", "3  没有 GPU 应答：没有找到，或都没有驱动"},
+    {"0  done, also when ended by Ctrl-C", "0  完成，用 Ctrl-C 结束时也是"},
+    {"2  the file is no recording, or one of another machine", "2  文件不是记录，或是另一台机器的记录"},
+    {"3  no GPU was found, or the file cannot be written", "3  没有找到 GPU，或文件无法写入"},
+    {"0  done, also when the recording shows faults", "0  完成，记录中有故障时也是"},
+    {"2  the file is no recording", "2  文件不是记录"},
     // fit.
     {"Will this model, served this way, fit on that GPU", "这个模型，这样部署，放得进那块 GPU 吗"},
     {"file, folder, hf://org/name, preset or size", "文件、目录、hf://组织/名称、内置名称或规模"},

@@ -38,6 +38,9 @@ struct Option {
   std::string group = {};       // heading in --help; empty = "Options"
   // Other long names for the same thing: what the engines call it, so that a server's own words are understood.
   std::vector<std::string> aliases = {};
+  // Values beside `choices` that are good, too. Of an option whose value is optional (--watch [SECONDS]) a following
+  // word is its value when it is one of the choices or accepted here.
+  bool (*accepts)(std::string_view) = nullptr;
 };
 
 struct Argument {
@@ -82,6 +85,7 @@ struct Console {
   bool wide = false;      // out is a file or a pipe: tables may run over `width` instead of being cut
   bool unicode = false;   // the locale is UTF-8: block characters may be used
   Language language = Language::english;
+  bool screen = false;  // out is a terminal that can be redrawn in place (base/screen.h)
 };
 
 struct Command {

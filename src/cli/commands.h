@@ -12,5 +12,11 @@ Command fit_command();
 Command model_show_command();
 Command model_list_command();
 Command explain_command();
+Command stat_command();
+Command ps_command();
+Command topo_command();
+Command free_command();
+Command record_command();
+Command report_command();
 
 }  // namespace gpuwright::cli

@@ -26,10 +26,11 @@ std::vector<std::string> words_of(std::string_view line) {
   return words;
 }
 
-// Files, folders and repositories that the reader has, and shell around the command.
+// Files, folders and repositories that the reader has, shell around the command, and what goes on until it is ended.
 bool needs_more_than_itself(const std::string& command) {
-  constexpr std::string_view kSigns[] = {".gguf", ".onnx",  ".safetensors", ".json ", ".log", ".txt", "./", "/ ",
-                                         "hf://", "https:", " | ",          " > ",    " < ",  "$(",   "&&"};
+  constexpr std::string_view kSigns[] = {
+      ".gwr", "--watch", "--stream", "--wait", ".gguf", ".onnx", ".safetensors", ".json ", ".log", ".txt",
+      "./",   "/ ",      "hf://",    "https:", " | ",   " > ",   " < ",          "$(",     "&&"};
   return std::any_of(std::begin(kSigns), std::end(kSigns),
                      [&](std::string_view sign) { return command.find(sign) != std::string::npos; });
 }

@@ -3,30 +3,63 @@
 #include <fmt/ranges.h>
 
 #include "cli/fit_log.h"
-#include "device/memory.h"
+#include "device/reader.h"
 
 namespace gpuwright::cli {
 namespace {
 
-const catalog::Accelerator* row_of(const device::GpuMemory& gpu, const catalog::Catalog& catalog) {
-  if (gpu.pci_vendor && gpu.pci_device) return catalog.find_by_pci_id({*gpu.pci_vendor, *gpu.pci_device, 0, 0});
-  const auto found = catalog.find(gpu.name);
-  return found ? *found : nullptr;
+using device::Gpu;
+using device::Snapshot;
+
+const catalog::Accelerator* row_of(const Gpu& gpu, const catalog::Catalog& catalog) {
+  for (const std::string& name : {gpu.catalog_id, gpu.name.value_or("")})
+    if (!name.empty())
+      if (const auto found = catalog.find(name)) return *found;
+  return nullptr;
+}
+
+fit::Target target_of(const Gpu& gpu, const catalog::Accelerator* row, const std::string& suffix, Bytes total,
+                      Bytes free) {
+  const std::string name = row ? row->name : gpu.name.value_or(std::string(to_string(gpu.vendor)));
+  fit::Target target{name + suffix, total, free, row ? row->architecture : gpu.architecture.value_or(""),
+                     gpu.unified_memory};
+  if (row) target.hardware = fit::target_from(*row).hardware;
+  return target;
+}
+
+// A GPU that is cut up offers its instances, else itself.
+void add_targets(const Gpu& gpu, const catalog::Catalog& catalog, std::vector<fit::Target>& targets) {
+  const catalog::Accelerator* row = row_of(gpu, catalog);
+  for (const device::MigInstance& instance : gpu.mig_instances)
+    if (instance.memory_total && instance.memory_free)
+      targets.push_back(target_of(gpu, row, " MIG " + instance.profile.value_or("instance"), *instance.memory_total,
+                                  *instance.memory_free));
+  if (gpu.mig_instances.empty() && gpu.memory_total && gpu.memory_free)
+    targets.push_back(target_of(gpu, row, "", *gpu.memory_total, *gpu.memory_free));
+}
+
+// What stood in the way: a GPU that does not tell, or sources that found none.
+std::string obstacles(const Snapshot& snapshot) {
+  std::vector<std::string> words;
+  for (const Gpu& gpu : snapshot.gpus)
+    words.push_back(
+        fmt::format("GPU {}: {}", gpu.index,
+                    gpu.state == device::State::ok ? to_string(gpu.memory_free.why()) : to_string(gpu.state)));
+  for (const device::SourceReport& report : snapshot.sources)
+    if (report.outcome != device::SourceReport::Outcome::found) words.push_back(report.text);
+  return fmt::format("{}", fmt::join(words, "; "));
 }
 
 }  // namespace
 
 Result<std::vector<fit::Target>> targets_here(const catalog::Catalog& catalog) {
-  const device::Present present = device::read_gpu_memory();
-  if (present.gpus.empty())
-    return fail(ErrorCode::unavailable, "no GPU of this machine tells its memory",
-                fmt::format("looked at {}", fmt::join(present.looked_at, "; ")));
+  device::ReaderOptions options;
+  options.sources.wants.process_utilization = options.sources.wants.health = false;
+  const Snapshot snapshot = device::Reader(std::move(options)).read();
   std::vector<fit::Target> targets;
-  for (const device::GpuMemory& gpu : present.gpus) {
-    const catalog::Accelerator* row = row_of(gpu, catalog);
-    targets.push_back({row == nullptr ? gpu.name : row->name, gpu.total, gpu.free,
-                       row == nullptr ? std::string() : row->architecture, row != nullptr && row->unified_memory});
-  }
+  for (const Gpu& gpu : snapshot.gpus) add_targets(gpu, catalog, targets);
+  if (targets.empty())
+    return fail(ErrorCode::unavailable, "no GPU of this machine tells its memory", obstacles(snapshot));
   return targets;
 }
 

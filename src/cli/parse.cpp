@@ -65,7 +65,10 @@ tl::unexpected<Error> unknown_option(std::string_view name, const Command* comma
 Status add_checked(Arguments& arguments, const Option& option, std::string value) {
   if (value.empty()) return usage(fmt::format("{} needs a value: {}", option.name, option.value), option.help);
   const auto& choices = option.choices;
-  if (!choices.empty() && !contains(choices, value)) {
+  const bool accepted = option.accepts && option.accepts(value);
+  if (option.optional_value && choices.empty() && option.accepts && !accepted)
+    return usage(fmt::format("{} takes {}, not '{}'", option.name, option.value, value), option.help);
+  if (!choices.empty() && !contains(choices, value) && !accepted) {
     std::string hint = did_you_mean(value, choices);
     return usage(fmt::format("{} takes {}, not '{}'", option.name, fmt::join(choices, ", "), value), std::move(hint));
   }
@@ -134,7 +137,8 @@ class Reader {
 
   Status read_value(const Option& option) {
     const bool follows = at_ < words_.size() && may_be_value(words_[at_]);
-    const bool chosen = follows && contains(option.choices, words_[at_]);
+    const bool chosen = follows && (contains(option.choices, words_[at_]) ||
+                                    (option.optional_value && option.accepts && option.accepts(words_[at_])));
     if (option.value.empty() || (option.optional_value && !chosen)) {
       arguments_.mark(option.name);
       return {};

@@ -10,6 +10,10 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
+bool is_number(std::string_view word) {
+  return !word.empty() && word.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 std::vector<Command> sample() {
   Command fit;
   fit.name = "fit";
@@ -19,7 +23,8 @@ std::vector<Command> sample() {
                  {.name = "--explain", .short_name = "-e"},
                  {.name = "--quiet", .short_name = "-q"},
                  {.name = "--meter", .value = "WHICH", .choices = {"device", "tensor"}},
-                 {.name = "--simulate", .value = "SCENARIO", .choices = {"one", "two"}, .optional_value = true}};
+                 {.name = "--simulate", .value = "SCENARIO", .choices = {"one", "two"}, .optional_value = true},
+                 {.name = "--watch", .value = "SECONDS", .optional_value = true, .accepts = is_number}};
   Command gpus;
   gpus.name = "gpus";
   Command show;
@@ -53,6 +58,16 @@ std::string refusal(const std::vector<std::string>& words) {
   if (invocation) return "accepted";
   EXPECT_EQ(invocation.error().code, ErrorCode::bad_input);
   return invocation.error().message();
+}
+
+TEST(Parse, AnOptionalValueIsTakenWhenItIsAccepted) {
+  const auto with = parsed({"fit", "--watch", "2", "m.gguf"});
+  EXPECT_EQ(with.arguments.value("--watch"), "2");
+  const auto without = parsed({"fit", "--watch", "m.gguf"});
+  EXPECT_TRUE(without.arguments.has("--watch"));
+  EXPECT_FALSE(without.arguments.value("--watch").has_value());
+  EXPECT_EQ(without.arguments.value("MODEL"), "m.gguf");
+  EXPECT_THAT(refusal({"fit", "--watch=often", "m.gguf"}), HasSubstr("--watch takes SECONDS, not 'often'"));
 }
 
 TEST(Parse, OptionsStandAnywhereInEveryGnuForm) {

@@ -18,6 +18,9 @@ struct Column {
   std::string title;
   Align align = Align::left;
   bool shrinks = false;  // cut (with "…") when the table is wider than the terminal
+  // Columns of the highest number are left out first when even the shrunk table is too wide; 0 always stays.
+  int expendable = 0;
+  int least = 8;  // what a shrinking column keeps
 };
 
 struct Cell {
@@ -34,16 +37,23 @@ struct Cell {
 class Table {
  public:
   explicit Table(std::vector<Column> columns, int indent = 0) : columns_(std::move(columns)), indent_(indent) {}
-  void add(std::vector<Cell> cells) { rows_.push_back(std::move(cells)); }
+  void add(std::vector<Cell> cells) { rows_.push_back({std::move(cells), false}); }
+  // The last of the cells runs over all columns that follow it, cut where the table ends.
+  void add_spanning(std::vector<Cell> cells) { rows_.push_back({std::move(cells), true}); }
   bool empty() const { return rows_.empty(); }
   void print(const Console& console) const;
 
  private:
+  struct Row {
+    std::vector<Cell> cells;
+    bool spans = false;
+  };
+  std::vector<int> natural_widths() const;
   std::vector<int> widths(const Console& console) const;
-  void print_row(const Console& console, const std::vector<Cell>& cells, const std::vector<int>& widths) const;
+  void print_row(const Console& console, const Row& row, const std::vector<int>& widths) const;
 
   std::vector<Column> columns_;
-  std::vector<std::vector<Cell>> rows_;
+  std::vector<Row> rows_;
   int indent_;
 };
 

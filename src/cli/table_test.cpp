@@ -49,6 +49,28 @@ TEST(Table, CutsOnlyShrinkingColumnsAndOnlyOnATerminal) {
   EXPECT_EQ(lines_of(wide)[1], "a   " + std::string(50, 'n'));
 }
 
+TEST(Table, LeavesOutWhatIsExpendableWhenItIsTooWide) {
+  Table table({{"id"}, {"much", Align::right, false, 2}, {"more", Align::right, false, 1}, {"name"}});
+  table.add({"a", "1", "2", "n"});
+  Printed printed;
+  printed.console.width = 15;
+  table.print(printed.console);
+  EXPECT_EQ(printed.out.str(), "id  more  name\na      2  n\n");
+}
+
+TEST(Table, ASpanningCellRunsOverTheColumnsThatFollow) {
+  Table table({{"id", Align::right}, {"n", Align::right}, {"m"}});
+  table.add({"1", "2", "3"});
+  table.add_spanning({"2", "lost: it fell off the bus"});
+  Printed printed;
+  table.print(printed.console);
+  EXPECT_EQ(printed.out.str(), "id  n  m\n 1  2  3\n 2  lost: it fell off the bus\n");
+  Printed narrow;
+  narrow.console.width = 16;
+  table.print(narrow.console);
+  EXPECT_EQ(lines_of(narrow)[2], " 2  lost: it ...");
+}
+
 TEST(Table, ShowsControlCharactersInsteadOfSendingThem) {
   Printed printed;
   Table table({{""}});

@@ -4,6 +4,5 @@
 #pragma once
 
 #include "device/fields.h"
-#include "device/memory.h"
 #include "device/reader.h"
 #include "device/snapshot.h"

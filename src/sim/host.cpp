@@ -127,6 +127,10 @@ std::vector<BuiltInScenario> built_in_scenarios() {
   return scenarios;
 }
 
+std::vector<std::string> built_in_names() {
+  return {std::begin(kNames), std::end(kNames)};
+}
+
 std::string default_scenario() {
   return "8xh100";
 }

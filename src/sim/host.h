@@ -58,6 +58,7 @@ struct BuiltInScenario {
   std::string name, summary;
 };
 std::vector<BuiltInScenario> built_in_scenarios();  // data/scenarios/*.toml
+std::vector<std::string> built_in_names();          // their names alone, without reading them
 std::string default_scenario();                     // "8xh100"
 
 }  // namespace gpuwright::sim
