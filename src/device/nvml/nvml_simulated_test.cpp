@@ -1,5 +1,6 @@
 // NVIDIA's GPUs as the simulated host has them: the same C functions that other programs load as libnvidia-ml.so.1.
 // Each case is named after what was seen in the field; where it was seen stands in nvml_test.cpp and in the scenarios.
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -308,6 +309,8 @@ TEST(NvmlSimulated, DearCallsOfSixteenGpusOverlap) {
 // As users have it: a shared library that dlopen finds.
 TEST(NvmlSimulated, LibraryIsOpenedAtRunTime) {
   ::setenv("GPUWRIGHT_SIMULATE", "2x3090", 1);
+  // Stays, so that what it holds for its whole life is no leak to a sanitizer.
+  ASSERT_NE(::dlopen(SIMULATED_NVML, RTLD_NOW | RTLD_NODELETE), nullptr);
   SourceOptions options;
   options.nvml_library = SIMULATED_NVML;
   options.wake = true;  // whatever sleeps on this machine is not simulated

@@ -31,10 +31,10 @@ void report(Snapshot& snapshot, SourceReport::Outcome outcome, std::string text,
 
 }  // namespace
 
-NvmlSource::NvmlSource(const SourceOptions& options) : options_(options), files_(options) {}
+NvmlSource::NvmlSource(const SourceOptions& options) : options_(options), files_(options), injected_(false) {}
 
 NvmlSource::NvmlSource(const SourceOptions& options, std::shared_ptr<const Library> library)
-    : options_(options), files_(options), library_(std::move(library)) {}
+    : options_(options), files_(options), library_(std::move(library)), injected_(true) {}
 
 NvmlSource::~NvmlSource() {
   if (library_ == nullptr || !library_->open()) return;

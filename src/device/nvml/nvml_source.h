@@ -60,7 +60,9 @@ class NvmlSource : public Source {
   const HostFiles files_;
   std::shared_ptr<const Library> library_;
   std::unique_ptr<PcieMeter> meter_;
+  const bool injected_;
   std::int64_t opened_ns_ = 0;
+  bool mismatched_ = false;  // the library is not of the kernel module's version
   bool started_ = false;
   std::int64_t restart_wait_ns_ = 0;  // grows while a device stays away
   std::vector<Card> before_;          // of the session before

@@ -35,8 +35,13 @@ Reading<std::string> library_version(Asker& ask) {
 }  // namespace
 
 bool NvmlSource::open(Snapshot& snapshot) {
-  const bool retry = library_ != nullptr && !library_->open() && snapshot.monotonic_ns - opened_ns_ >= kReopenAfter;
+  const bool useless = library_ != nullptr && (!library_->open() || mismatched_);
+  const bool retry = useless && !injected_ && snapshot.monotonic_ns - opened_ns_ >= kReopenAfter;
   if (library_ == nullptr || retry) {
+    // An updated driver brings a file of the same name, which is found only when the old one is closed.
+    meter_.reset();
+    library_.reset();
+    mismatched_ = false;
     library_ = std::make_shared<const Library>(options_);
     opened_ns_ = snapshot.monotonic_ns;
   }
@@ -60,6 +65,7 @@ bool NvmlSource::start(Snapshot& snapshot, Asker& ask) {
     events_.start(ask);
     return true;
   }
+  mismatched_ = code == nvml::kLibRmVersionMismatch;
   InitFailure failure;
   failure.code = code;
   failure.driver_words = library_->text_of(code);
