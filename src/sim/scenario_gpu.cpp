@@ -155,8 +155,10 @@ Result<MigSpec> read_instance(TomlTable& table, const GpuSpec& gpu) {
   MigSpec instance;
   instance.profile = gpu.facts->mig_profiles[static_cast<std::size_t>(at)];
   instance.slices = std::clamp(static_cast<int>(to_integer(name->substr(0, name->find('g'))).value_or(1)), 1, 7);
+  // MIG User Guide: a slice of a GA100 has 14 multiprocessors, one of a GH100 16; a whole GPU has those left over, too.
   const int all = gpu.facts->multiprocessors.value_or(0);
-  instance.multiprocessors = instance.slices == 7 ? all : all / 7 / 2 * 2 * instance.slices;
+  const int slice = gpu.compute_major == 8 ? 14 : all / 8 / 2 * 2;
+  instance.multiprocessors = instance.slices == 7 ? all : slice * instance.slices;
   GW_TRY(read_integer(table, "multiprocessors", {1, 1000}, instance.multiprocessors));
   GW_TRY(read_curve(table, "load", kShare, instance.load));
   instance.interval.start = GW_TRY(table.number("start", kSeconds)).value_or(0);

@@ -111,6 +111,9 @@ TEST(Scenario, MigInstancesAreSevenSlicesAtMost) {
   // `nvidia-smi mig -lgip` of an A100: 42 of 3g, 14 of 1g (NVIDIA MIG User Guide, A100 profiles).
   EXPECT_EQ(scenario.gpus[0].instances[0].multiprocessors, 42);
   EXPECT_EQ(scenario.gpus[0].instances[2].multiprocessors, 14);
+  const Scenario hopper =
+      parsed("[[gpu]]\nid = \"h100-sxm5-80gb\"\nmig = true\n[[gpu.instance]]\nprofile = \"1g.10gb\"\n");
+  EXPECT_EQ(hopper.gpus[0].instances[0].multiprocessors, 16);
   EXPECT_THAT(error_of(gpu + half + half + half), HasSubstr("7 slices"));
   EXPECT_THAT(error_of("[[gpu]]\nid = \"a100-sxm4-80gb\"\n" + half), HasSubstr("mig = true"));
 }

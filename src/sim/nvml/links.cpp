@@ -11,8 +11,8 @@ using calls::measure;
 using calls::tell;
 using nvml::Return;
 
-std::optional<int> told(const GpuView& gpu, int value) {
-  static_cast<void>(gpu);
+// What the catalogue does not know is 0.
+std::optional<int> known(int value) {
   return value > 0 ? std::optional(value) : std::nullopt;
 }
 
@@ -27,7 +27,8 @@ Return for_link(const char* function, nvml::Device device, unsigned link, Value*
   });
 }
 
-// The switches of an HGX board: four, and the links are spread over them.
+// The switches of an HGX board: four, on the first free buses, and the links are spread over them.
+constexpr unsigned kSwitches = 4, kFirstSwitchBus = 7;
 constexpr unsigned kSwitchDevice = 0x22a3;  // NVSwitch of the third generation, pci.ids
 
 Return remote_pci_info(const char* function, nvml::Device device, unsigned link, nvml::PciInfo* info) {
@@ -35,7 +36,7 @@ Return remote_pci_info(const char* function, nvml::Device device, unsigned link,
     if (gpu.spec().nvlink == NvlinkShape::none) return nvml::kNotSupported;
     *info = {};
     const auto peer = link_peer(gpu, static_cast<int>(link));
-    unsigned domain = 0, bus = 7 + link % 4, pci_device = 0, id = kSwitchDevice;
+    unsigned domain = 0, bus = kFirstSwitchBus + link % kSwitches, pci_device = 0, id = kSwitchDevice;
     if (peer) {
       const GpuSpec& other = gpu.scenario().gpus[static_cast<std::size_t>(*peer)];
       domain = other.pci_domain;
@@ -105,21 +106,20 @@ double link_mb_per_second(const GpuSpec& spec) {
 Return nvmlDeviceGetCurrPcieLinkGeneration(nvml::Device device, unsigned* generation) {
   return measure(__func__, device, generation, [](const GpuView& gpu) {
     const bool saves_power = gpu.performance_state() != 0 && !gpu.spec().unified_memory();
-    return told(gpu, saves_power ? 1 : gpu.spec().pcie_generation);
+    return known(saves_power ? 1 : gpu.spec().pcie_generation);
   });
 }
 Return nvmlDeviceGetMaxPcieLinkGeneration(nvml::Device device, unsigned* generation) {
-  return tell(__func__, device, generation, [](const GpuView& gpu) { return told(gpu, gpu.spec().pcie_generation); });
+  return tell(__func__, device, generation, [](const GpuView& gpu) { return known(gpu.spec().pcie_generation); });
 }
 Return nvmlDeviceGetGpuMaxPcieLinkGeneration(nvml::Device device, unsigned* generation) {
-  return tell(__func__, device, generation,
-              [](const GpuView& gpu) { return told(gpu, gpu.spec().pcie_generation_max); });
+  return tell(__func__, device, generation, [](const GpuView& gpu) { return known(gpu.spec().pcie_generation_max); });
 }
 Return nvmlDeviceGetCurrPcieLinkWidth(nvml::Device device, unsigned* width) {
-  return measure(__func__, device, width, [](const GpuView& gpu) { return told(gpu, gpu.spec().pcie_width); });
+  return measure(__func__, device, width, [](const GpuView& gpu) { return known(gpu.spec().pcie_width); });
 }
 Return nvmlDeviceGetMaxPcieLinkWidth(nvml::Device device, unsigned* width) {
-  return tell(__func__, device, width, [](const GpuView& gpu) { return told(gpu, gpu.spec().pcie_width_max); });
+  return tell(__func__, device, width, [](const GpuView& gpu) { return known(gpu.spec().pcie_width_max); });
 }
 
 Return nvmlDeviceGetPcieThroughput(nvml::Device device, nvml::PcieCounter counter, unsigned* kilobytes) {
