@@ -27,15 +27,20 @@ fit::Target target_of(const Gpu& gpu, const catalog::Accelerator* row, const std
   return target;
 }
 
-// A GPU that is cut up offers its instances, else itself.
-void add_targets(const Gpu& gpu, const catalog::Catalog& catalog, std::vector<fit::Target>& targets) {
-  const catalog::Accelerator* row = row_of(gpu, catalog);
-  for (const device::MigInstance& instance : gpu.mig_instances)
-    if (instance.memory_total && instance.memory_free)
-      targets.push_back(target_of(gpu, row, " MIG " + instance.profile.value_or("instance"), *instance.memory_total,
-                                  *instance.memory_free));
-  if (gpu.mig_instances.empty() && gpu.memory_total && gpu.memory_free)
-    targets.push_back(target_of(gpu, row, "", *gpu.memory_total, *gpu.memory_free));
+// Whole GPUs; where all are cut up, the one instance with most free memory, as a program can use no more than one.
+std::vector<fit::Target> targets_of(const Snapshot& snapshot, const catalog::Catalog& catalog) {
+  std::vector<fit::Target> whole;
+  std::optional<fit::Target> instance;
+  for (const Gpu& gpu : snapshot.gpus) {
+    const catalog::Accelerator* row = row_of(gpu, catalog);
+    if (gpu.mig_instances.empty() && gpu.memory_total && gpu.memory_free)
+      whole.push_back(target_of(gpu, row, "", *gpu.memory_total, *gpu.memory_free));
+    for (const device::MigInstance& one : gpu.mig_instances)
+      if (one.memory_total && one.memory_free && (!instance || instance->free < *one.memory_free))
+        instance = target_of(gpu, row, " MIG " + one.profile.value_or("instance"), *one.memory_total, *one.memory_free);
+  }
+  if (whole.empty() && instance) whole.push_back(std::move(*instance));
+  return whole;
 }
 
 // What stood in the way: a GPU that does not tell, or sources that found none.
@@ -56,8 +61,7 @@ Result<std::vector<fit::Target>> targets_here(const catalog::Catalog& catalog) {
   device::ReaderOptions options;
   options.sources.wants.process_utilization = options.sources.wants.health = false;
   const Snapshot snapshot = device::Reader(std::move(options)).read();
-  std::vector<fit::Target> targets;
-  for (const Gpu& gpu : snapshot.gpus) add_targets(gpu, catalog, targets);
+  std::vector<fit::Target> targets = targets_of(snapshot, catalog);
   if (targets.empty())
     return fail(ErrorCode::unavailable, "no GPU of this machine tells its memory", obstacles(snapshot));
   return targets;
