@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Programs that were written for NVIDIA's library, on the simulated one: gpustat, nvitop and nvidia-ml-py from PyPI.
 
-    nvml_tools.py LIBRARY_FOLDER     e.g. build/dev/sim
+    nvml_tools.py LIBRARY_FOLDER GPUWRIGHT     e.g. build/dev/sim build/dev/src/gpuwright
 
-The right values are the ones that the scenario states; the processes are real ones, since the programs look them up.
+`gpuwright stat` opens the same library as a driver's, and has to agree with gpustat and nvitop on each field that they
+have in common. The right values are the ones that the scenario states; the processes are real ones, since the programs look them up.
 """
 import json
 import os
@@ -16,6 +17,7 @@ KIND = 1 << 20
 GPUS = 8
 SECONDS = 30  # the clock stands there
 FOLDER = os.path.abspath(sys.argv[1])
+GPUWRIGHT = os.path.abspath(sys.argv[2])
 failures = []
 
 
@@ -89,6 +91,7 @@ def check_gpustat(environment, pids):
         here = [(p["pid"], p["gpu_memory_usage"], p["command"]) for p in gpu["processes"]]
         want = [(pids[index], 12345, "sleep")] + ([(pids[GPUS], 77, "sleep")] if index == 2 else [])
         check(f"gpustat: GPU {index} processes", sorted(here), sorted(want))
+    return answer
 
 
 NVITOP = """
@@ -126,6 +129,64 @@ def check_nvitop(environment, pids):
     for word in ("580.95.05", "13.0", "H100 80GB HBM3", "73%", "465W / 700W", "59C", str(pids[0]), "sleep"):
         if word not in screen:
             failures.append(f"nvitop -1 does not show {word}")
+    return devices
+
+
+def percent(ratio):
+    return None if ratio is None else round(ratio * 100)
+
+
+def of_gpustat(gpu):
+    """A row of stat in the words and units of gpustat."""
+    return {
+        "index": gpu["index"], "uuid": gpu["uuid"], "name": gpu["name"], "temperature.gpu": gpu["temperature_celsius"],
+        "fan.speed": percent(gpu["fan_ratio"]), "utilization.gpu": percent(gpu["utilization_ratio"]),
+        "utilization.enc": percent(gpu["encoder_utilization_ratio"]),
+        "utilization.dec": percent(gpu["decoder_utilization_ratio"]), "power.draw": round(gpu["power_watts"]),
+        "enforced.power.limit": round(gpu["power_limit_watts"]), "memory.used": gpu["memory_used_bytes"] // KIND,
+        "memory.total": gpu["memory_total_bytes"] // KIND,
+    }
+
+
+def of_nvitop(gpu):
+    """A row of stat in the words and units of nvitop."""
+    domain, rest = gpu["pci_address"].split(":", 1)
+    return {
+        "name": gpu["name"], "uuid": gpu["uuid"], "bus": f"{int(domain, 16):08X}:{rest.upper()}",
+        "gpu": percent(gpu["utilization_ratio"]), "memory": percent(gpu["memory_utilization_ratio"]),
+        "used": gpu["memory_used_bytes"], "total": gpu["memory_total_bytes"], "free": gpu["memory_free_bytes"],
+        "power": round(gpu["power_watts"] * 1000), "limit": round(gpu["power_limit_watts"] * 1000),
+        "celsius": gpu["temperature_celsius"], "sm": gpu["sm_clock_hertz"] // 10**6,
+        "memory clock": gpu["memory_clock_hertz"] // 10**6, "max sm": gpu["sm_clock_max_hertz"] // 10**6,
+        "state": f"P{gpu['performance_state']}", "mode": gpu["compute_mode"].capitalize(),
+        "mig": "Enabled" if gpu["mig_mode"] else "Disabled", "ecc": gpu["ecc_uncorrected_volatile"],
+        "cc": [int(part) for part in gpu["compute_capability"].split(".")],
+        "encoder": percent(gpu["encoder_utilization_ratio"]), "decoder": percent(gpu["decoder_utilization_ratio"]),
+    }
+
+
+def check_stat(environment, gpustat, nvitop):
+    answer = json.loads(run([GPUWRIGHT, "stat", "--json"], environment))
+    check("stat: GPUs", len(answer["gpus"]), GPUS)
+    check("stat: driver", answer["drivers"][0]["version"], gpustat["driver_version"])
+    fields = 0
+    for index, gpu in enumerate(answer["gpus"]):
+        for peer, mine, theirs in (("gpustat", of_gpustat(gpu), gpustat["gpus"][index]),
+                                   ("nvitop", of_nvitop(gpu), nvitop[index])):
+            for key, value in mine.items():
+                fields += 1
+                if value != theirs[key]:
+                    failures.append(f"stat: GPU {index} {key}: {value!r}, {peer} says {theirs[key]!r}")
+        processes = [process for process in answer["processes"] if process["gpu"] == index]
+        mine = {p["pid"]: [p["memory_bytes"] // KIND, p["command"].split(), p["user"]] for p in processes}
+        check(f"stat: GPU {index} processes as gpustat's", mine, {
+            p["pid"]: [p["gpu_memory_usage"], p["full_command"], p["username"]]
+            for p in gpustat["gpus"][index]["processes"]})
+        mine = {str(p["pid"]): [p["memory_bytes"], percent(p["sm_utilization_ratio"])] for p in processes}
+        check(f"stat: GPU {index} processes as nvitop's", mine,
+              {pid: values[:2] for pid, values in nvitop[index]["processes"].items()})
+        fields += 5 * len(processes)
+    return fields
 
 
 # Every function without arguments beyond the device, on a scenario: an answer or one of the library's own errors.
@@ -192,8 +253,9 @@ def main():
             file.write(scenario(pids))
             file.flush()
             environment = simulated(file.name, GPUWRIGHT_SIMULATE_TIME=str(SECONDS))
-            check_gpustat(environment, pids)
-            check_nvitop(environment, pids)
+            gpustat = check_gpustat(environment, pids)
+            nvitop = check_nvitop(environment, pids)
+            fields = check_stat(environment, gpustat, nvitop)
         # The pids of a built-in scenario give way to real ones.
         answer = json.loads(run([sys.executable, "-m", "gpustat", "--json"],
                                 simulated("8xh100", GPUWRIGHT_SIMULATE_PIDS=",".join(map(str, pids)))))
@@ -208,7 +270,7 @@ def main():
     for failure in failures:
         print(failure)
     print(f"{len(failures)} differences" if failures else
-          "gpustat, nvitop and nvidia-ml-py read what the scenarios say")
+          f"gpustat, nvitop and nvidia-ml-py read what the scenarios say; stat agrees with them on {fields} values")
     return 1 if failures else 0
 
 
