@@ -67,6 +67,10 @@ void Arguments::add(std::string_view name, std::string value) {
   values_[std::string(name)].push_back(std::move(value));
 }
 
+void Arguments::remove(std::string_view name) {
+  if (const auto found = values_.find(name); found != values_.end()) values_.erase(found);
+}
+
 void Arguments::mark(std::string_view name) {
   values_[std::string(name)];
 }

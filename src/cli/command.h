@@ -69,6 +69,7 @@ class Arguments {
 
   void add(std::string_view name, std::string value);
   void mark(std::string_view name);  // given, without a value
+  void remove(std::string_view name);
 
  private:
   std::map<std::string, std::vector<std::string>, std::less<>> values_;

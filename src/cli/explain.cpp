@@ -13,6 +13,7 @@
 #include "catalog/catalog.h"
 #include "cli/commands.h"
 #include "cli/explain_answer.h"
+#include "cli/explain_fit.h"
 #include "cli/style.h"
 #include "explain/input.h"
 
@@ -122,7 +123,8 @@ Result<int> run_explain(const Arguments& arguments, const Console& console) {
   explain::Scanner scanner(book);
   const explain::LogInput input = GW_TRY(explain::read_logs(path, scanner, progress_to(console)));
   if (console.terminal) console.err << "\r\x1b[K" << std::flush;
-  const explain::Explanation explanation = explain::explain(book, scanner.scan(), options);
+  explain::Explanation explanation = explain::explain(book, scanner.scan(), options);
+  GW_TRY(add_answers_of_fit(arguments.value("--fit").value_or(""), path, catalog, explanation, console));
   if (console.json)
     console.out << to_json(explanation, input).dump() << '\n';
   else
@@ -147,12 +149,17 @@ Command explain_command() {
       "incident. The rules are data: ~/.config/gpuwright/errors.toml adds to them.";
   command.arguments = {{"LOG", "file, folder of files, or - for standard input (the default)", false, false, true}};
   command.options = {
+      {"--fit", "", "WORDS",
+       "the job in the words of gpuwright fit (model, settings, GPU), for what the log itself does not tell: what "
+       "ran out of memory is answered with settings that fit"},
       {"--follow", "-f", "", "go on reading what is appended, and answer when the findings change"},
       {"--list", "", "", "list what can be found"},
       {"--lint-rules", "", "", "check the rules, one's own included, for mistakes"},
   };
   command.examples = {
       {"gpuwright explain train.log", "why a run failed"},
+      {"gpuwright explain train.log --fit 'qwen2.5-7b --train lora --batch 8 --sequence 4096'",
+       "out of memory: what the job needs, and what fits"},
       {"sudo dmesg -T | gpuwright explain", "what the kernel says of the GPUs"},
       {"gpuwright explain logs/ --json", "a folder of per-rank logs, for a program"},
       {"kubectl describe pod trainer | gpuwright explain --lang zh", "a pod that does not start, in Chinese"},

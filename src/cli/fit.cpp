@@ -3,6 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/fit_answer.h"
+#include "cli/fit_ask.h"
 #include "cli/fit_emit.h"
 #include "cli/fit_log.h"
 #include "cli/fit_request.h"
@@ -116,6 +117,13 @@ Result<int> run_fit(const Arguments& arguments, const Console& console) {
 }
 
 }  // namespace
+
+Result<AskedFit> ask_fit(const Arguments& arguments, const catalog::Catalog& catalog) {
+  AskedFit asked;
+  asked.request = std::make_unique<FitRequest>(GW_TRY(read_fit_request(arguments, catalog)));
+  asked.answer = GW_TRY(answer_for(*asked.request, catalog));
+  return asked;
+}
 
 Command fit_command() {
   Command command;

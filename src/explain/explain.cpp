@@ -156,7 +156,7 @@ class Judge {
     for (const RuleFix& fix : rule.fixes) {
       if (!fix.when.holds(scene_)) continue;
       Fix filled_in{filled(fix.text.in(options_.language), facts_), {}, fix.reboot, fix.safe, fix.url};
-      for (const std::string& command : fix.commands) filled_in.commands.push_back(filled(command, facts_));
+      for (const std::string& command : fix.commands) filled_in.commands.push_back(filled_command(command, facts_));
       finding.fixes.push_back(std::move(filled_in));
     }
     return finding;

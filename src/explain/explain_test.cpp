@@ -116,6 +116,17 @@ TEST(Explain, SpeaksChinese) {
   EXPECT_THAT(explanation.findings.front().title, HasSubstr("看不到 GPU"));
 }
 
+// A command is there to be pasted: what a log holds stays a word in it.
+TEST(Explain, QuotesWhatLogsPutIntoCommands) {
+  const Explanation explanation =
+      explained("NodeName=n1;reboot Arch=x86_64\n   Reason=gres/gpu count reported lower than configured (0 < 1)\n");
+  ASSERT_EQ(explanation.findings.front().kind, "slurm.gres_count");
+  std::string commands;
+  for (const Fix& fix : explanation.findings.front().fixes)
+    for (const std::string& command : fix.commands) commands += command + "\n";
+  EXPECT_THAT(commands, HasSubstr("nodename='n1;reboot' state"));
+}
+
 TEST(Explain, TextsHoldNoEscapesOfTheLog) {
   const Explanation explanation = explained(
       "GPU: NVIDIA \x1b]0;evil\x07 RTX\nCould not load library libcudnn_ops.so.9. Error: libcudnn_ops.so.9: "

@@ -34,6 +34,18 @@ bool fill(std::string_view text, const Facts& facts, std::string& onto) {
   return known;
 }
 
+// A log's text must not become a command: what is not plainly a word stands in single quotes.
+std::string shell_word(const std::string& word) {
+  const bool plain =
+      !word.empty() && word.front() != '-' &&
+      word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:,+@%=-") ==
+          std::string::npos;
+  if (plain) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
 }  // namespace
 
 std::string filled(std::string_view text, const Facts& facts) {
@@ -52,6 +64,22 @@ std::string filled(std::string_view text, const Facts& facts) {
     at = close + 1;
   }
   return result;
+}
+
+std::string filled_command(std::string_view text, const Facts& facts) {
+  std::string result;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t open = text.find('{', at);
+    const std::size_t close = open == std::string_view::npos ? open : text.find('}', open);
+    if (close == std::string_view::npos) break;
+    const Fact* fact = facts.find(text.substr(open + 1, close - open - 1));
+    result += text.substr(at, open - at);
+    result +=
+        fact != nullptr ? shell_word(printable(fact->items.front())) : std::string(text.substr(open, close + 1 - open));
+    at = close + 1;
+  }
+  return result + std::string(text.substr(at));
 }
 
 }  // namespace gpuwright::explain

@@ -13,4 +13,7 @@ namespace gpuwright::explain {
 // fact becomes "?".
 std::string filled(std::string_view text, const Facts& facts);
 
+// The same for a command that people paste into a shell: a fact is one word there, quoted where it has to be.
+std::string filled_command(std::string_view text, const Facts& facts);
+
 }  // namespace gpuwright::explain
