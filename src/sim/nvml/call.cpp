@@ -156,7 +156,7 @@ nvml::Device handle_of(int gpu, int instance) {
   const std::uint64_t bits = kMark << 40 | all.generation << 32 |
                              static_cast<std::uint64_t>(all.opened_reloads & 0xff) << 24 |
                              static_cast<std::uint64_t>(gpu + 1) << 8 | static_cast<std::uint64_t>(instance + 1);
-  return reinterpret_cast<nvml::Device>(bits);
+  return reinterpret_cast<nvml::Device>(bits);  // NOLINT(performance-no-int-to-ptr): see kMark
 }
 
 Decoded decode(nvml::Device device) {

@@ -154,7 +154,7 @@ Return nvmlEventSetCreate(nvml::EventSet* set) {
   if (registry.all.size() >= kMostSets) return nvml::kInsufficientResources;
   registry.next += 16;
   registry.all[registry.next] = {};
-  *set = reinterpret_cast<nvml::EventSet>(registry.next);
+  *set = reinterpret_cast<nvml::EventSet>(registry.next);  // NOLINT(performance-no-int-to-ptr): an id
   return nvml::kSuccess;
 }
 

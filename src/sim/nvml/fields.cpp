@@ -10,6 +10,7 @@ namespace {
 using nvml::FieldValue;
 using nvml::Return;
 namespace field = nvml::field;
+namespace reason = nvml::clock_reason;
 
 void set(FieldValue& into, unsigned value) {
   into.value_type = nvml::kUnsignedInt;
@@ -75,22 +76,21 @@ Return rows_field(const GpuView& gpu, FieldValue& into) {
 }
 
 Return policy_field(const GpuView& gpu, FieldValue& into) {
-  using namespace nvml::clock_reason;
   switch (into.field_id) {
     case field::kPolicyPower:
-      return give(into, gpu.throttled_ns(kSoftwarePowerCap));
+      return give(into, gpu.throttled_ns(reason::kSoftwarePowerCap));
     case field::kPolicyThermal:
-      return give(into, gpu.throttled_ns(kSoftwareThermal | kHardwareThermal));
+      return give(into, gpu.throttled_ns(reason::kSoftwareThermal | reason::kHardwareThermal));
     case field::kPolicySyncBoost:
-      return give(into, gpu.throttled_ns(kSyncBoost));
+      return give(into, gpu.throttled_ns(reason::kSyncBoost));
     case field::kPolicyBoardLimit:
-      return give(into, gpu.throttled_ns(kHardwareSlowdown | kHardwarePowerBrake));
+      return give(into, gpu.throttled_ns(reason::kHardwareSlowdown | reason::kHardwarePowerBrake));
     case field::kSoftwareThermalNs:
-      return give(into, gpu.throttled_ns(kSoftwareThermal));
+      return give(into, gpu.throttled_ns(reason::kSoftwareThermal));
     case field::kHardwareThermalNs:
-      return give(into, gpu.throttled_ns(kHardwareThermal));
+      return give(into, gpu.throttled_ns(reason::kHardwareThermal));
     case field::kHardwarePowerBrakeNs:
-      return give(into, gpu.throttled_ns(kHardwarePowerBrake));
+      return give(into, gpu.throttled_ns(reason::kHardwarePowerBrake));
     default:
       return give(into, std::uint64_t{0});
   }

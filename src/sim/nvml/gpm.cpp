@@ -115,7 +115,7 @@ Return nvmlGpmSampleAlloc(nvml::GpmSample* sample) {
   if (registry.all.size() >= kMostSamples) return nvml::kMemory;
   registry.next += 16;
   registry.all[registry.next] = {};
-  *sample = reinterpret_cast<nvml::GpmSample>(registry.next);
+  *sample = reinterpret_cast<nvml::GpmSample>(registry.next);  // NOLINT(performance-no-int-to-ptr): an id
   return nvml::kSuccess;
 }
 

@@ -10,6 +10,7 @@ namespace {
 using calls::measure;
 using calls::tell;
 using nvml::Return;
+namespace reason = nvml::clock_reason;
 
 constexpr unsigned kSamplingMicroseconds = 166'667;  // a sixth of a second
 
@@ -81,18 +82,17 @@ Return performance_state(const char* function, nvml::Device device, nvml::Perfor
 
 // nvmlPerfPolicyType -> bits of the reasons
 std::optional<std::uint64_t> bits_of_policy(int policy) {
-  using namespace nvml::clock_reason;
   switch (policy) {
     case 0:
-      return kSoftwarePowerCap;
+      return reason::kSoftwarePowerCap;
     case 1:
-      return kSoftwareThermal | kHardwareThermal;
+      return reason::kSoftwareThermal | reason::kHardwareThermal;
     case 2:
-      return kSyncBoost;
+      return reason::kSyncBoost;
     case 3:
-      return kHardwareSlowdown | kHardwarePowerBrake;
+      return reason::kHardwareSlowdown | reason::kHardwarePowerBrake;
     case 4:
-      return kIdle;
+      return reason::kIdle;
     case 5:
       return 0;
     default:
