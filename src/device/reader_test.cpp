@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr milliseconds kDeadline{600};
+constexpr milliseconds kDeadline{900};
 
 class ReaderTest : public ::testing::Test {
  protected:
@@ -87,7 +87,7 @@ TEST_F(ReaderTest, ADeviceThatHangsIsUnresponsiveAndTheOthersGoOn) {
   const Gpu& hung = snapshot.gpus[1];
   EXPECT_EQ(hung.uuid, std::string("GPU-first-1"));
   EXPECT_EQ(hung.memory_used, Why::unresponsive);
-  EXPECT_EQ(hung.state_detail, "fakeGetMemory did not answer in 600 ms");
+  EXPECT_EQ(hung.state_detail, "fakeGetMemory did not answer in 900 ms");
   EXPECT_THAT(snapshot.processes, SizeIs(4));
 
   const Snapshot again = read(reader);  // it is left alone, so that this one is quick
@@ -128,7 +128,7 @@ TEST_F(ReaderTest, AHangInTheStartOfALibraryCostsOnlyItsOwnRows) {
   ASSERT_THAT(snapshot.sources, SizeIs(2));
   EXPECT_EQ(snapshot.sources[1].source, "first");
   EXPECT_EQ(snapshot.sources[1].outcome, SourceReport::Outcome::failed);
-  EXPECT_EQ(snapshot.sources[1].text, "fakeInit did not answer in 600 ms");
+  EXPECT_EQ(snapshot.sources[1].text, "fakeInit did not answer in 900 ms");
 }
 
 TEST_F(ReaderTest, AHangOutsideOfAnyCallIsTheSources) {
@@ -191,8 +191,10 @@ TEST_F(ReaderTest, ALostDeviceKeepsItsRowBesideHealthyOnes) {
 TEST_F(ReaderTest, ASourceThatAsksABarredDeviceIsLeftAlone) {
   first_.faults().hang = 1;
   first_.faults().ignores_the_ban = true;
-  Reader reader(options());
-  const Snapshot snapshot = read(reader);
+  ReaderOptions patient = options();  // two hangs in one reading, and time for the rest on a busy machine
+  patient.call_deadline = milliseconds(2000);
+  Reader reader(patient);
+  const Snapshot snapshot = reader.read();
   EXPECT_EQ(snapshot.gpus.back().source, "second");
   EXPECT_EQ(snapshot.gpus.back().state, State::ok);
   EXPECT_EQ(snapshot.gpus.front().state, State::unresponsive);
@@ -207,7 +209,7 @@ TEST_F(ReaderTest, ABugOfASourceIsToldAndCostsNoOther) {
 }
 
 TEST_F(ReaderTest, SlowCallsAreNoHang) {
-  first_.faults().slow_ms = 300;  // together longer than the deadline
+  first_.faults().slow_ms = 400;  // together longer than the deadline
   Reader reader(options());
   EXPECT_THAT(states(reader.read()), ::testing::Each(State::ok));
 }
