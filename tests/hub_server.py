@@ -125,6 +125,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answer(200, CONTENT[:1000], length=2000)
         self.close_connection = True
 
+    def silent(self):
+        STOP.wait(12)
+        self.close_connection = True
+
     def stalls(self):
         self.answer(200, b"", length=100)
         for _ in range(60):
@@ -216,6 +220,7 @@ BEHAVIOURS = {
     "/always-503": Handler.always_503,
     "/cut-once": Handler.cut_once,
     "/always-cut": Handler.always_cut,
+    "/silent": Handler.silent,
     "/stalls": Handler.stalls,
     "/endless": Handler.endless,
     "/endless-header": Handler.endless_header,

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 
 namespace gpuwright::catalog {
@@ -58,6 +60,18 @@ std::string Accelerator::usable_source() const {
   if (usable_memory) return usable_memory_source;
   if (sibling_usable_memory) return fmt::format("as reported for the {} with the same chip and memory", sibling);
   return "by a rule fitted on driver-reported totals";
+}
+
+bool Accelerator::memory_is_verified() const {
+  const auto doubted = [&](std::string_view field) {
+    return std::find(unverified.begin(), unverified.end(), field) != unverified.end();
+  };
+  return (usable_memory || sibling_usable_memory) && !doubted("memory_gib") && !doubted("usable_memory_mib");
+}
+
+bool is_board(const Accelerator& gpu) {
+  if (gpu.family == "embedded" || gpu.family == "apu" || gpu.form_factor == "laptop") return false;
+  return !gpu.unified_memory || gpu.family == "datacenter";
 }
 
 // NVIDIA Multi-Instance GPU User Guide, Supported GPUs: A30, A100, every GH100 and GB100 product, and the larger

@@ -94,7 +94,13 @@ struct Accelerator {
   // Nominal memory less what devices of its kind lose to firmware, ECC and page tables; fitted on driver-reported
   // totals, see accelerator.cpp. Within 1.5 % of the totals in data/gpus.toml, but for the B300 and Strix Halo.
   Bytes usable_by_rule() const;
+  // Whether usable() is a driver's figure, of this board or of a sibling, and no field behind it is unverified.
+  bool memory_is_verified() const;
 };
+
+// A board that is put into a computer or rented in one: no laptop GPU, no module, no chip that shares its memory with
+// the CPU of a Mac, a Jetson or a DGX Spark.
+bool is_board(const Accelerator& accelerator);
 
 // Whether the device can be cut into MIG instances; nothing where the guide's list of supported GPUs does not tell.
 std::optional<bool> supports_mig(const Accelerator& accelerator);

@@ -205,6 +205,10 @@ constexpr Translation kChinese[] = {
      "未知架构按完整注意力估算上限，而不是拒绝"},
     {"of a repository with several quantisations, this one", "仓库含多种量化时，选这一种"},
     {"the smallest GPUs of the catalogue that hold it", "目录中放得下的最小 GPU"},
+    {"candidates of --smallest-gpu, as 'gpuwright gpus --filter' takes them (default: boards, which leaves out "
+     "laptops, Macs and modules; for training those of NVIDIA)",
+     "--smallest-gpu 的候选范围，写法同 'gpuwright gpus --filter'（默认：板卡，不含笔记本、Mac 和模组；训练时只看 "
+     "NVIDIA）"},
     {"treat a tight fit as no", "“刚好放下”也算放不下"},
     {"print each formula with its numbers and source", "打印每个公式、数值与出处"},
     {"layers on the GPUs, counted from the last; the output layer is one (default all)",
@@ -227,7 +231,8 @@ constexpr Translation kChinese[] = {
     {"the largest context, batch, number of GPU layers or (training) sequence that fits",
      "放得下的最大上下文、批大小、GPU 层数或（训练的）序列长度"},
     {"split every layer over N GPUs (default: all that are named)", "把每一层切分到 N 块 GPU（默认：所有列出的 GPU）"},
-    {"llama.cpp, ollama, vllm, sglang or transformers (default: llama.cpp for GGUF, else vllm)",
+    {"llama.cpp, ollama, vllm, sglang or transformers (default: llama.cpp for GGUF, transformers for what vllm "
+     "refuses, else vllm)",
      "llama.cpp、ollama、vllm、sglang 或 transformers（默认：GGUF 用 llama.cpp，其余用 vllm）"},
     {"what models of the usual sizes take, beside the guides' figures; or what quantisation costs",
      "常见规模的模型需要多少显存，与各种教程的数字并列；或量化的代价"},
@@ -268,6 +273,12 @@ constexpr Translation kChinese[] = {
     {"the peak is at: {}", "峰值出现在：{}"},
     {"; lowered by {}", "；可用这些降低：{}"},
     {"short by {}", "还差 {}"},
+    {"the bytes fit, but the engine does not start as asked: see the notes", "容量够，但引擎按此设置无法启动，见说明"},
+    {"the bytes fit, but the engine starts only with another setting: see the notes",
+     "容量够，但引擎要改一项设置才能启动，见说明"},
+    {"~: by a rule; no driver's figure is known", "~：按规则估算，没有驱动报告的数值"},
+    {"boards only; --among 'vram>0' looks at laptops, Macs and modules, too",
+     "只列板卡；--among 'vram>0' 也看笔记本、Mac 和模组"},
     {"{}: {} ({} to {})", "{}：{}（{} 到 {}）"},
     {"host memory: {}", "主机内存：{}"},
     {"here the memory ends", "显存到此为止"},

@@ -1,6 +1,8 @@
 // gpuwright fit: will this model, served this way, fit on that GPU; what takes the memory; what to change.
 #include "fit/fit.h"
 
+#include <fmt/format.h>
+
 #include "cli/commands.h"
 #include "cli/fit_answer.h"
 #include "cli/fit_ask.h"
@@ -9,6 +11,7 @@
 #include "cli/fit_request.h"
 #include "cli/fit_table.h"
 #include "cli/fit_train.h"
+#include "fit/engine.h"
 #include "fit/together.h"
 
 namespace gpuwright::cli {
@@ -25,17 +28,18 @@ FitAnswer answer_to(const FitRequest& request) {
 Result<FitAnswer> answer_smallest(const FitRequest& request, const catalog::Catalog& catalog) {
   const FitItem& item = request.items.front();
   FitAnswer answer = answer_to(request);
-  answer.gpu_choices =
-      GW_TRY(fit::smallest_gpus(item.model, item.job, catalog, request.gpu_count, true, kChoicesShown));
+  answer.gpu_choices = GW_TRY(
+      fit::smallest_gpus(item.model, item.job, catalog, request.gpu_count, true, kChoicesShown, request.candidate));
   if (!answer.gpu_choices.empty()) {
     answer.estimate = answer.gpu_choices.front().estimate;
     return answer;
   }
   // Nothing holds it: show what the largest accelerator lacks.
-  const catalog::Accelerator* largest = nullptr;
-  for (const catalog::Accelerator& accelerator : catalog.accelerators())
-    if (largest == nullptr || accelerator.usable() > largest->usable()) largest = &accelerator;
-  if (largest == nullptr) return fail(ErrorCode::internal, "the catalogue is empty");
+  const catalog::Accelerator* largest = fit::largest_gpu(item.model, item.job, catalog, request.candidate);
+  if (largest == nullptr)
+    return fail(ErrorCode::unsupported,
+                fmt::format("{} runs on none of the GPUs that were asked about", fit::name_of(item.job.engine)),
+                request.among.empty() ? "name one with --gpu" : "a wider --among, or another --engine");
   const std::vector<fit::Target> targets(static_cast<std::size_t>(request.gpu_count), fit::target_from(*largest));
   answer.estimate = GW_TRY(fit::estimate(item.model, item.job, targets));
   answer.estimate.advice = fit::advise(item.model, item.job, targets);
@@ -75,8 +79,8 @@ Result<FitAnswer> answer_for(const FitRequest& request, const catalog::Catalog& 
   FitAnswer answer = GW_TRY(answer_one(request));
   if (request.smallest_gpu) {
     const FitItem& item = request.items.front();
-    answer.gpu_choices =
-        GW_TRY(fit::smallest_gpus(item.model, item.job, catalog, request.gpu_count, true, kChoicesShown));
+    answer.gpu_choices = GW_TRY(
+        fit::smallest_gpus(item.model, item.job, catalog, request.gpu_count, true, kChoicesShown, request.candidate));
   }
   return answer;
 }

@@ -155,10 +155,12 @@ void add_choices(Json& json, const FitAnswer& answer) {
     Json row;
     row.set("gpu", choice.accelerator->name).set("id", choice.accelerator->id).set("count", answer.request->gpu_count);
     row.set("usable_bytes", choice.accelerator->usable().count);
+    row.set("usable_is_verified", choice.accelerator->memory_is_verified());
     row.set("expected_bytes", choice.estimate.per_gpu.front().peak().total().expected.count);
     list.push(row.set("verdict", fit::name_of(choice.estimate.verdict())));
   }
   json.set("smallest_gpus", std::move(list));
+  json.set("smallest_gpus_among", answer.request->among.empty() ? "boards" : answer.request->among);
 }
 
 }  // namespace

@@ -52,7 +52,9 @@ std::vector<Option> fit_options() {
       option("--pipeline-parallel", "", "N", "split the layers over N groups of GPUs", gpus),
 
       option("--engine", "-e", "ENGINE[@VERSION]",
-             "llama.cpp, ollama, vllm, sglang or transformers (default: llama.cpp for GGUF, else vllm)", how),
+             "llama.cpp, ollama, vllm, sglang or transformers (default: llama.cpp for GGUF, transformers for what vllm "
+             "refuses, else vllm)",
+             how),
       option("--context", "-c", "TOKENS", "context of a sequence; for llama.cpp of all sequences together", how),
       option("--prompt", "", "TOKENS", "tokens of the prompt (transformers)", how),
       option("--new", "", "TOKENS", "tokens to generate (transformers)", how),
@@ -68,6 +70,10 @@ std::vector<Option> fit_options() {
       option("--max", "", "WHAT", "the largest context, batch, number of GPU layers or (training) sequence that fits",
              question, {"context", "batch", "layers", "sequence"}),
       option("--smallest-gpu", "", "", "the smallest GPUs of the catalogue that hold it", question),
+      option("--among", "", "CONDITION",
+             "candidates of --smallest-gpu, as 'gpuwright gpus --filter' takes them (default: boards, which leaves out "
+             "laptops, Macs and modules; for training those of NVIDIA)",
+             question),
       option("--strict", "", "", "treat a tight fit as no", question),
       option("--explain", "", "", "print each formula with its numbers and source", question),
 

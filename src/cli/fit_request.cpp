@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -14,6 +15,8 @@
 #include "cli/fit_train.h"
 #include "fit/engine.h"
 #include "fit/learn/calibration.h"
+#include "fit/support.h"
+#include "fit/training/adapters.h"
 #include "model/load.h"
 #include "model/quantize.h"
 
@@ -128,10 +131,9 @@ Result<fit::Job> lay_over(const Arguments& arguments, fit::Job job) {
   return job;
 }
 
-// The engine that people run such files with: GGUF is llama.cpp's format, the rest is served by vLLM.
 Result<fit::Job> read_job(const Arguments& arguments, const model::Model& model) {
   fit::Job job;
-  job.engine = model.source == model::Source::gguf ? fit::Engine::llama_cpp : fit::Engine::vllm;
+  job.engine = fit::usual_engine(model);
   return lay_over(arguments, std::move(job));
 }
 
@@ -230,6 +232,22 @@ Result<FitItem> item_of_config(const fit::ReadConfig& config, const Arguments& a
   return item;
 }
 
+// Which accelerators --smallest-gpu looks at. The training engines' overheads are those of CUDA.
+Status read_candidates(FitRequest& request, const Arguments& arguments) {
+  const bool trains = !request.items.empty() && request.items.front().training.has_value();
+  request.candidate = [trains](const catalog::Accelerator& accelerator) {
+    return catalog::is_board(accelerator) && (!trains || accelerator.vendor == "NVIDIA");
+  };
+  const auto told = arguments.value("--among");
+  if (!told) return {};
+  if (!request.smallest_gpu)
+    return fail(ErrorCode::bad_input, "--among is about --smallest-gpu", "add it, or leave --gpu out");
+  request.among = *told;
+  const auto filter = std::make_shared<const catalog::Filter>(GW_TRY(catalog::Filter::parse(*told)));
+  request.candidate = [filter](const catalog::Accelerator& accelerator) { return filter->matches(accelerator); };
+  return {};
+}
+
 std::optional<fit::Quantity> quantity_named(const std::optional<std::string>& name) {
   if (name == "context") return fit::Quantity::context;
   if (name == "batch") return fit::Quantity::batch;
@@ -294,6 +312,17 @@ void note_training(FitRequest& request) {
   }
 }
 
+// Names what the adapters are put on, so that the answer shows it and emitted files say it.
+void name_targets(FitRequest& request) {
+  FitItem& item = request.items.front();
+  if (item.training->method == fit::TrainingMethod::full || !item.training->lora.targets.empty()) return;
+  const auto [names, known] = fit::training::default_targets(item.model, *item.training);
+  item.training->lora.targets = names;
+  if (!known)
+    request.notes.push_back(fmt::format("PEFT has no default targets for {}: adapters are put on {}", item.model.family,
+                                        fmt::join(names, ", ")));
+}
+
 // Data parallelism over the GPUs that were named, the strategy, and what training cannot do.
 Status finish_training(FitRequest& request, const Arguments& arguments) {
   FitItem& item = request.items.front();
@@ -304,6 +333,7 @@ Status finish_training(FitRequest& request, const Arguments& arguments) {
   }
   if (request.items.size() > 1) return fail(ErrorCode::bad_input, "--train takes one model");
   if (!arguments.has("--attention")) suit_attention(request.targets, *item.training);
+  name_targets(request);
   take_gpus(*item.training, arguments.has("--data-parallel"), request.targets.size());
   request.gpu_count = std::max(request.gpu_count, static_cast<int>(gpus_wanted(*item.training)));
   request.strategy = GW_TRY(read_strategy(arguments, *item.training, request.targets.size()));
@@ -332,6 +362,7 @@ Result<FitRequest> read_fit_request(const Arguments& arguments, const catalog::C
   request.strict = arguments.has("--strict");
   request.explain = arguments.has("--explain");
   request.smallest_gpu = arguments.has("--smallest-gpu") || request.targets.empty();
+  GW_TRY(read_candidates(request, arguments));
   if (request.items.size() > 1 && request.targets.empty())
     return fail(ErrorCode::bad_input, "several models need a GPU to share", "name one with --gpu");
   GW_TRY(check_reserve(request, arguments));

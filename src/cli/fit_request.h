@@ -33,6 +33,8 @@ struct FitRequest {
   std::optional<fit::Quantity> maximise;
   std::optional<fit::StrategyRequest> strategy;  // --strategy auto
   bool smallest_gpu = false;
+  std::string among;         // --among, empty: boards alone (of NVIDIA, for training)
+  fit::GpuFilter candidate;  // what it means
   bool strict = false;
   bool explain = false;
   std::vector<std::string> notes;  // keys of --config that were not used

@@ -46,7 +46,7 @@ std::string describe(const fit::Job& job) {
 
 void print_header(const FitAnswer& answer, const Console& console) {
   for (const FitItem& item : answer.request->items) {
-    console.out << paint(console, Tone::heading, printable(describe(item))) << '\n';
+    console.out << paint(console, Tone::heading, wrap(printable(describe(item)), console.width, 2)) << '\n';
     const bool solved = answer.solution && answer.request->items.size() == 1;
     const std::string job =
         item.training ? describe_training(training_job_of(answer)) : describe(solved ? answer.solution->job : item.job);
@@ -65,13 +65,14 @@ std::string ranks_text(int first, int last) {
 
 void print_gpu(const fit::GpuEstimate& gpu, int last_rank, bool only, const Console& console) {
   const fit::Range total = gpu.peak().total();
-  const std::string which = only ? "" : ranks_text(gpu.rank, last_rank) + ": ";
+  const std::string which = only ? "" : ranks_text(gpu.rank, last_rank) + ": ", name = printable(gpu.gpu),
+                    verdict(say(console, fit::name_of(gpu.verdict))),
+                    figures = say(console, "{} of {} ({} to {})", to_string(total.expected), to_string(gpu.usable),
+                                  to_string(total.low), to_string(total.high));
   console.out << '\n'
-              << which << paint(console, Tone::name, printable(gpu.gpu)) << "  "
-              << paint(console, tone_of(gpu.verdict), say(console, fit::name_of(gpu.verdict))) << "  "
-              << say(console, "{} of {} ({} to {})", to_string(total.expected), to_string(gpu.usable),
-                     to_string(total.low), to_string(total.high))
-              << '\n';
+              << which << paint(console, Tone::name, name) << "  " << paint(console, tone_of(gpu.verdict), verdict);
+  const bool in_one_line = display_width(which + name + verdict + figures) + 4 <= console.width;
+  console.out << (in_one_line ? "  " + figures : "\n" + wrap("  " + figures, console.width, 4)) << '\n';
   std::vector<Part> parts;
   for (int kind = 0; kind < fit::kComponentKinds; ++kind) {
     const auto which_kind = static_cast<ComponentKind>(kind);
@@ -85,8 +86,16 @@ void print_gpu(const fit::GpuEstimate& gpu, int last_rank, bool only, const Cons
   std::string binding = "  " + say(console, "the peak is at: {}", say(console, gpu.peak().name));
   if (!gpu.peak().knob.empty()) binding += say(console, "; lowered by {}", gpu.peak().knob);
   console.out << wrap(printable(binding), console.width, 4) << '\n';
-  if (gpu.verdict == Verdict::no)
+  if (total.expected > gpu.usable)
     console.out << "  " << say(console, "short by {}", to_string(total.expected - gpu.usable)) << '\n';
+  else if (gpu.at_best != Verdict::fits)
+    console.out << wrap("  " + std::string(say(console, gpu.at_best == Verdict::no
+                                                            ? "the bytes fit, but the engine does not start as asked: "
+                                                              "see the notes"
+                                                            : "the bytes fit, but the engine starts only with another "
+                                                              "setting: see the notes")),
+                        console.width, 4)
+                << '\n';
 }
 
 // GPUs that carry the same are shown once.
@@ -104,9 +113,9 @@ void print_capacities(const fit::Estimate& estimate, const Console& console) {
   for (const fit::Capacity& capacity : estimate.capacities) {
     std::string name = capacity.name;
     std::replace(name.begin(), name.end(), '_', ' ');
-    console.out << "  "
-                << say(console, "{}: {} ({} to {})", say(console, name), with_thousands(capacity.expected),
-                       with_thousands(capacity.low), with_thousands(capacity.high))
+    console.out << wrap("  " + say(console, "{}: {} ({} to {})", say(console, name), with_thousands(capacity.expected),
+                                   with_thousands(capacity.low), with_thousands(capacity.high)),
+                        console.width, 4)
                 << '\n';
   }
   if (estimate.host_bytes().count > 0)
@@ -152,22 +161,42 @@ void print_choices(const FitAnswer& answer, const Console& console) {
   Table table(
       {{"GPU"}, {column("usable"), Align::right}, {column("needed"), Align::right}, {column("at most"), Align::right}},
       2);
+  bool all_verified = true;
   for (const fit::GpuChoice& choice : answer.gpu_choices) {
     const fit::GpuEstimate& gpu = choice.estimate.per_gpu.front();
     const fit::Range total = gpu.peak().total();
-    table.add({choice.accelerator->name, to_string(gpu.usable), to_string(total.expected), to_string(total.high)});
+    const bool verified = choice.accelerator->memory_is_verified();
+    all_verified = all_verified && verified;
+    table.add({choice.accelerator->name, (verified ? "" : "~") + to_string(gpu.usable), to_string(total.expected),
+               to_string(total.high)});
   }
   table.print(console);
+  if (!all_verified)
+    console.out << paint(console, Tone::dim,
+                         wrap("  " + std::string(say(console, "~: by a rule; no driver's figure is known")),
+                              console.width, 4))
+                << '\n';
+  if (answer.request->among.empty())
+    console.out << paint(console, Tone::dim,
+                         wrap("  " + std::string(
+                                         say(console,
+                                             "boards only; --among 'vram>0' looks at laptops, Macs and modules, too")),
+                              console.width, 4))
+                << '\n';
 }
 
 void print_explanation(const fit::Estimate& estimate, const Console& console) {
   for (const fit::GpuEstimate& gpu : estimate.per_gpu) {
     print_heading(console, fmt::format("GPU {} ({}): every instant", gpu.rank, printable(gpu.gpu)));
-    console.out << "  usable " << to_string(gpu.usable) << " = " << printable(gpu.usable_formula) << '\n';
+    console.out << wrap(fmt::format("  usable {} = {}", to_string(gpu.usable), printable(gpu.usable_formula)),
+                        console.width, 4)
+                << '\n';
     for (const fit::Instant& instant : gpu.instants) {
       const fit::Range total = instant.total();
-      console.out << fmt::format("  {}: {} ({} to {})\n", instant.name, to_string(total.expected), to_string(total.low),
-                                 to_string(total.high));
+      console.out << wrap(fmt::format("  {}: {} ({} to {})", instant.name, to_string(total.expected),
+                                      to_string(total.low), to_string(total.high)),
+                          console.width, 4)
+                  << '\n';
       for (const fit::Component& component : instant.components) {
         std::string text = fmt::format("    {} {}", fit::label_of(component.kind), to_string(component.expected));
         if (component.low != component.high)

@@ -25,7 +25,8 @@ Status fill_smallest(FitAnswer& answer, const catalog::Catalog& catalog) {
   const FitItem& item = request.items.front();
   const fit::TrainingJob& job = training_job_of(answer);
   const model::Model model = GW_TRY(fit::model_for(item.model, job.method));
-  answer.gpu_choices = GW_TRY(fit::smallest_training_gpus(model, job, catalog, request.gpu_count, true, kChoicesShown));
+  answer.gpu_choices = GW_TRY(
+      fit::smallest_training_gpus(model, job, catalog, request.gpu_count, true, kChoicesShown, request.candidate));
   if (!request.targets.empty()) return {};
   if (!answer.gpu_choices.empty()) {
     answer.estimate = answer.gpu_choices.front().estimate;
@@ -34,8 +35,10 @@ Status fill_smallest(FitAnswer& answer, const catalog::Catalog& catalog) {
   // Nothing holds it: show what the largest accelerator lacks.
   const catalog::Accelerator* largest = nullptr;
   for (const catalog::Accelerator& accelerator : catalog.accelerators())
-    if (largest == nullptr || accelerator.usable() > largest->usable()) largest = &accelerator;
-  if (largest == nullptr) return fail(ErrorCode::internal, "the catalogue is empty");
+    if (request.candidate(accelerator) && (largest == nullptr || accelerator.usable() > largest->usable()))
+      largest = &accelerator;
+  if (largest == nullptr)
+    return fail(ErrorCode::bad_input, "no accelerator of the catalogue is asked about", "write a wider --among");
   const std::vector<fit::Target> targets(static_cast<std::size_t>(request.gpu_count), fit::target_from(*largest));
   answer.estimate = GW_TRY(fit::estimate_training(model, job, targets));
   answer.estimate.advice = fit::advise_training(item.model, job, targets, GW_TRY(fit::machine_from(*largest)));

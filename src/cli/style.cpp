@@ -36,17 +36,22 @@ std::string_view first_character(std::string_view text) {
   return text.substr(0, length > 0 ? static_cast<std::size_t>(length) : 1);
 }
 
-// Where a line may break: after spaces, and after each character that is two columns wide.
-std::vector<std::string_view> pieces_of(std::string_view line) {
+// Where a line may break: after spaces, after each character that is two columns wide, and within words that are wider
+// than a line (paths of sources): after their last separator that still stands on it.
+std::vector<std::string_view> pieces_of(std::string_view line, int width) {
   std::vector<std::string_view> pieces;
-  std::size_t begin = 0;
+  std::size_t begin = 0, separator = 0;
   for (std::size_t at = 0; at < line.size();) {
     const std::string_view character = first_character(line.substr(at));
     at += character.size();
+    if (character == "/" || character == "_" || character == "-" || character == ",") separator = at;
     const bool space_ends = character == " " && (at == line.size() || line[at] != ' ');
-    if (!space_ends && display_width(character) < 2) continue;
-    pieces.push_back(line.substr(begin, at - begin));
-    begin = at;
+    const bool too_wide = separator > begin && line[begin] != ' ' &&
+                          display_width(line.substr(begin, at - begin)) >= width && at < line.size();
+    if (!space_ends && !too_wide && display_width(character) < 2) continue;
+    const std::size_t end = space_ends || !too_wide ? at : separator;
+    pieces.push_back(line.substr(begin, end - begin));
+    begin = end;
   }
   if (begin < line.size()) pieces.push_back(line.substr(begin));
   return pieces;
@@ -71,7 +76,7 @@ std::string wrap(std::string_view text, int width, int indent) {
   for (std::string_view line : split(text, '\n')) {
     if (!result.empty()) result += line.empty() ? "\n" : "\n" + margin;
     int column = indent;
-    for (std::string_view piece : pieces_of(line)) {
+    for (std::string_view piece : pieces_of(line, width - indent)) {
       const int needed = display_width(trim(piece));
       if (column > indent && column + needed > width) {
         drop_trailing_spaces(result);
@@ -91,7 +96,7 @@ std::string_view say(const Console& console, std::string_view english) {
 }
 
 void print_heading(const Console& console, std::string_view title) {
-  console.out << '\n' << paint(console, Tone::heading, title) << '\n';
+  console.out << '\n' << paint(console, Tone::heading, wrap(title, console.width, 2)) << '\n';
 }
 
 }  // namespace gpuwright::cli

@@ -103,8 +103,36 @@ void Table::print_row(const Console& console, const Row& row, const std::vector<
   console.out << line << '\n';
 }
 
+bool Table::prints_blocks(const Console& console, const std::vector<int>& widths) const {
+  if (console.wide) return false;
+  for (const Column& column : columns_)
+    if (column.expendable > 0) return false;
+  for (const Row& row : rows_)
+    if (row.spans) return false;
+  return std::accumulate(widths.begin(), widths.end(), indent_) + kGap * (std::ssize(columns_) - 1) > console.width;
+}
+
+void Table::print_blocks(const Console& console) const {
+  int title_width = 0;
+  for (std::size_t i = 1; i < columns_.size(); ++i)
+    title_width = std::max(title_width, display_width(columns_[i].title));
+  const int hanging = indent_ + kGap + (title_width > 0 ? title_width + kGap : 0);
+  for (const Row& row : rows_) {
+    for (std::size_t i = 0; i < row.cells.size() && i < columns_.size(); ++i) {
+      const Cell& cell = row.cells[i];
+      if (i > 0 && cell.text.empty()) continue;
+      std::string line = spaces(i == 0 ? indent_ : indent_ + kGap);
+      if (i > 0 && title_width > 0)
+        line += columns_[i].title + spaces(title_width - display_width(columns_[i].title) + kGap);
+      line += wrap(printable(cell.text), console.width, i == 0 ? indent_ + kGap : hanging);
+      console.out << paint(console, cell.tone, line) << '\n';
+    }
+  }
+}
+
 void Table::print(const Console& console) const {
   const std::vector<int> column_widths = widths(console);
+  if (prints_blocks(console, column_widths)) return print_blocks(console);
   Row titles;
   for (const Column& column : columns_) titles.cells.emplace_back(column.title, Tone::heading);
   const bool titled = std::any_of(columns_.begin(), columns_.end(), [](const Column& c) { return !c.title.empty(); });

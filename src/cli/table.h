@@ -32,8 +32,9 @@ struct Cell {
   Cell(const char* cell_text, Tone cell_tone = Tone::plain) : text(cell_text), tone(cell_tone) {}
 };
 
-// Rows may be shorter than the header. Titles may all be empty: then no header line is printed. Text of cells is made
-// printable() on the way out, so names that come from files may be put in as they are.
+// A table that stays wider than the terminal, and has nothing expendable, prints each row as a block: its first cell,
+// and below it "title  cell". Rows may be shorter than the header. Titles may all be empty: then no header line is
+// printed. Text of cells is made printable() on the way out, so names that come from files may be put in as they are.
 class Table {
  public:
   explicit Table(std::vector<Column> columns, int indent = 0) : columns_(std::move(columns)), indent_(indent) {}
@@ -50,6 +51,8 @@ class Table {
   };
   std::vector<int> natural_widths() const;
   std::vector<int> widths(const Console& console) const;
+  bool prints_blocks(const Console& console, const std::vector<int>& widths) const;
+  void print_blocks(const Console& console) const;
   void print_row(const Console& console, const Row& row, const std::vector<int>& widths) const;
 
   std::vector<Column> columns_;

@@ -71,6 +71,18 @@ TEST(Table, ASpanningCellRunsOverTheColumnsThatFollow) {
   EXPECT_EQ(lines_of(narrow)[2], " 2  lost: it ...");
 }
 
+TEST(Table, ThatIsTooWidePrintsBlocks) {
+  Table table({{"GPU"}, {"usable", Align::right}, {"needed", Align::right}}, 2);
+  table.add({"RTX 4090", "23.64 GiB", "17.60 GiB"});
+  Printed narrow;
+  narrow.console.width = 24;
+  table.print(narrow.console);
+  EXPECT_EQ(narrow.out.str(),
+            "  RTX 4090\n"
+            "    usable  23.64 GiB\n"
+            "    needed  17.60 GiB\n");
+}
+
 TEST(Table, ShowsControlCharactersInsteadOfSendingThem) {
   Printed printed;
   Table table({{""}});
@@ -128,6 +140,7 @@ TEST(Wrap, BreaksAtSpacesAndInsideChineseText) {
   EXPECT_EQ(wrap("one two three", 9, 2), "one two\n  three");
   EXPECT_EQ(wrap("显存够不够", 6, 0), "显存够\n不够");
   EXPECT_EQ(wrap("a\n\nb", 10, 0), "a\n\nb");
+  EXPECT_EQ(wrap("see vllm/model_executor/layers", 14, 0), "see\nvllm/model_\nexecutor/\nlayers");
   EXPECT_EQ(wrap("unbreakablelongword x", 5, 0), "unbreakablelongword\nx");
 }
 

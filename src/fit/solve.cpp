@@ -128,9 +128,10 @@ Result<Solution> largest(Quantity quantity, const model::Model& model, const Job
 }
 
 Result<std::vector<GpuChoice>> smallest_gpus(const model::Model& model, const Job& job, const catalog::Catalog& catalog,
-                                             int count, bool strict, std::size_t limit) {
+                                             int count, bool strict, std::size_t limit, const GpuFilter& among) {
   std::vector<const catalog::Accelerator*> candidates;
-  for (const catalog::Accelerator& accelerator : catalog.accelerators()) candidates.push_back(&accelerator);
+  for (const catalog::Accelerator& accelerator : catalog.accelerators())
+    if (!among || among(accelerator)) candidates.push_back(&accelerator);
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const auto* a, const auto* b) { return a->usable() < b->usable(); });
 
@@ -153,6 +154,17 @@ Result<std::vector<GpuChoice>> smallest_gpus(const model::Model& model, const Jo
     surely_too_small = std::max(surely_too_small, needed);
   }
   return choices;
+}
+
+const catalog::Accelerator* largest_gpu(const model::Model& model, const Job& job, const catalog::Catalog& catalog,
+                                        const GpuFilter& among) {
+  const catalog::Accelerator* largest = nullptr;
+  for (const catalog::Accelerator& accelerator : catalog.accelerators()) {
+    if (among && !among(accelerator)) continue;
+    if (largest != nullptr && accelerator.usable() <= largest->usable()) continue;
+    if (check_hardware(model, job, target_from(accelerator))) largest = &accelerator;
+  }
+  return largest;
 }
 
 }  // namespace gpuwright::fit

@@ -1,6 +1,7 @@
 // The question turned round: how much context, batch or how many layers fit; which is the smallest GPU that will do.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -26,9 +27,15 @@ struct GpuChoice {
   const catalog::Accelerator* accelerator = nullptr;
   Estimate estimate;
 };
+// Which accelerators are asked about; an empty one takes all.
+using GpuFilter = std::function<bool(const catalog::Accelerator&)>;
+
 // Accelerators of the catalogue that hold the job, smallest usable memory first, at most `limit` of them. Those that
 // the engine does not run on are passed over.
 Result<std::vector<GpuChoice>> smallest_gpus(const model::Model& model, const Job& job, const catalog::Catalog& catalog,
-                                             int count, bool strict, std::size_t limit);
+                                             int count, bool strict, std::size_t limit, const GpuFilter& among = {});
+// The one with the most usable memory that the engine runs on; null where there is none.
+const catalog::Accelerator* largest_gpu(const model::Model& model, const Job& job, const catalog::Catalog& catalog,
+                                        const GpuFilter& among = {});
 
 }  // namespace gpuwright::fit

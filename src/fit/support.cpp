@@ -182,6 +182,14 @@ Status check_support(const model::Model& model, const Job& job) {
   return {};
 }
 
+Engine usual_engine(const model::Model& model) {
+  if (model.source == model::Source::gguf || weight_class(model) == "gguf") return Engine::llama_cpp;
+  const bool translates = model.kind == model::ModelKind::encoder_decoder && model.family != "whisper";
+  Job job;
+  job.engine = Engine::vllm;
+  return translates || !check_support(model, job) ? Engine::transformers : Engine::vllm;
+}
+
 Result<std::vector<std::string>> support_notes(const model::Model& model, const Job& job,
                                                const std::vector<Target>& targets) {
   const Facts& known = *GW_TRY(facts());

@@ -16,6 +16,10 @@ Status check_hardware(const model::Model& model, const Job& job, const Target& t
 // The same for the model, its weight format and the types of the cache.
 Status check_support(const model::Model& model, const Job& job);
 
+// What people serve such a model with, where they name nothing: llama.cpp for GGUF and its quantisations, transformers
+// for what vLLM refuses (vision encoders, T5), else vLLM.
+Engine usual_engine(const model::Model& model);
+
 // What runs, but not as one may think: emulated formats, experimental loaders, versions beyond the known ones.
 Result<std::vector<std::string>> support_notes(const model::Model& model, const Job& job,
                                                const std::vector<Target>& targets);

@@ -119,5 +119,35 @@ TEST(Support, NotesTellWhatIsEmulatedAndUnknown) {
   EXPECT_FALSE(is_noted("vllm@0.11", "rtx-4090-24gb", "bf16", "known"));
 }
 
+TEST(Support, UsualEnginesServeTheModel) {
+  const auto usual = [](std::string_view preset) { return usual_engine(model::preset(preset).value()); };
+  EXPECT_EQ(usual("llama-3.1-8b"), Engine::vllm);
+  EXPECT_EQ(usual("vit-base-patch16-224"), Engine::transformers);
+  EXPECT_EQ(usual("t5-large"), Engine::transformers);
+  EXPECT_EQ(usual("whisper-large-v3"), Engine::vllm);
+  EXPECT_EQ(usual_engine(model::with_weight_format(model::preset("llama-3.1-8b").value(), "Q4_K_M").value()),
+            Engine::llama_cpp);
+}
+
+TEST(SmallestGpus, AreThoseThatAreAskedAbout) {
+  const auto catalog = catalog::Catalog::load();
+  ASSERT_TRUE(catalog) << catalog.error().message();
+  Job job;
+  job.engine = Engine::vllm;
+  job.context_tokens = 4096;
+  const auto boards = smallest_gpus(llama(), job, *catalog, 1, true, 1000, catalog::is_board);
+  ASSERT_TRUE(boards) << boards.error().message();
+  ASSERT_FALSE(boards->empty());
+  for (const GpuChoice& choice : *boards) {
+    EXPECT_NE(choice.accelerator->form_factor, "laptop") << choice.accelerator->name;
+    EXPECT_NE(choice.accelerator->vendor, "Apple") << choice.accelerator->name;
+  }
+  // The M3 Ultra has the most memory of all; vLLM does not run on it.
+  const catalog::Accelerator* largest = largest_gpu(llama(), job, *catalog);
+  ASSERT_NE(largest, nullptr);
+  EXPECT_NE(largest->vendor, "Apple");
+  EXPECT_EQ(largest_gpu(llama(), job, *catalog, [](const auto& gpu) { return gpu.vendor == "Apple"; }), nullptr);
+}
+
 }  // namespace
 }  // namespace gpuwright::fit

@@ -172,7 +172,8 @@ Result<Model> with_file_type(const Model& model, FileType type, std::string_view
     converted.tensors.push_back(std::move(tensor));
   }
   if (model.vision)
-    converted.assumptions.push_back("the vision tower is in a file of its own (mmproj), which is not counted");
+    converted.assumptions.push_back(
+        "the vision tower is a file of its own (mmproj), which counts only where it is named");
   return converted;
 }
 

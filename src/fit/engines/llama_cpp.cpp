@@ -28,6 +28,12 @@ Component whole(ComponentKind kind, Bytes bytes, std::string formula, std::strin
   return Component::exact(kind, Meter::tensor, bytes, std::move(formula), std::string(source));
 }
 
+// Of models that were converted to a GGUF format here, quantize.cpp has told it.
+bool says_where_the_tower_is(const model::Model& model) {
+  return std::any_of(model.assumptions.begin(), model.assumptions.end(),
+                     [](const std::string& text) { return text.find("(mmproj)") != std::string::npos; });
+}
+
 class LlamaEstimator {
  public:
   LlamaEstimator(const model::Model& model, const Job& job, const std::vector<Target>& targets, LlamaSettings settings,
@@ -58,7 +64,7 @@ class LlamaEstimator {
     if (model_.context_length > 0 && per_sequence > pad_to(model_.context_length, 256))
       answer.notes.push_back(fmt::format("{} tokens a sequence are more than the {} the model was trained on",
                                          with_thousands(per_sequence), with_thousands(model_.context_length)));
-    if (model_.vision && !job_.llama.projector)
+    if (model_.vision && !job_.llama.projector && !says_where_the_tower_is(model_))
       answer.notes.push_back("the vision tower (--mmproj) is not counted: name its bytes to include it");
     return answer;
   }

@@ -141,9 +141,10 @@ std::optional<Advice> combination(const model::Model& model, const TrainingJob& 
 
 Result<std::vector<GpuChoice>> smallest_training_gpus(const model::Model& model, const TrainingJob& job,
                                                       const catalog::Catalog& catalog, int count, bool strict,
-                                                      std::size_t limit) {
+                                                      std::size_t limit, const GpuFilter& among) {
   std::vector<const catalog::Accelerator*> candidates;
-  for (const catalog::Accelerator& accelerator : catalog.accelerators()) candidates.push_back(&accelerator);
+  for (const catalog::Accelerator& accelerator : catalog.accelerators())
+    if (!among || among(accelerator)) candidates.push_back(&accelerator);
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const auto* a, const auto* b) { return a->usable() < b->usable(); });
   std::vector<GpuChoice> choices;

@@ -8,10 +8,11 @@
 
 namespace gpuwright::fit {
 
-// Accelerators of the catalogue of which `count` hold the job, smallest usable memory first, at most `limit` of them.
+// Accelerators of the catalogue of which `count` hold the job, smallest usable memory first, at most `limit` of them,
+// all of them let through by `among`.
 Result<std::vector<GpuChoice>> smallest_training_gpus(const model::Model& model, const TrainingJob& job,
                                                       const catalog::Catalog& catalog, int count, bool strict,
-                                                      std::size_t limit);
+                                                      std::size_t limit, const GpuFilter& among = {});
 
 // Changes that would help, each estimated, in the order of what they cost; the last, where none of them is enough, is
 // the plan of find_strategy that keeps the method.

@@ -62,11 +62,15 @@ struct Alias {
   std::array<std::string_view, 3> names;
 };
 constexpr std::array kAliases = {
-    Alias{"query", {"q_proj", "query", "attn_q"}},     Alias{"key", {"k_proj", "key", "attn_k"}},
-    Alias{"value", {"v_proj", "value", "attn_v"}},     Alias{"projection", {"o_proj", "dense", "attn_output"}},
+    Alias{"query", {"q_proj", "query", "attn_q"}},
+    Alias{"key", {"k_proj", "key", "attn_k"}},
+    Alias{"value", {"v_proj", "value", "attn_v"}},
+    Alias{"projection", {"o_proj", "dense", "attn_output"}},
+    Alias{"q", {"q_proj", "q", "attn_q"}},
+    Alias{"v", {"v_proj", "v", "attn_v"}},
     Alias{"head", {"lm_head", "embed_out", "output"}},
 };
-constexpr std::array<std::string_view, 5> kFused = {"c_attn", "qkv_proj", "query_key_value", "W_pack", "Wqkv"};
+constexpr std::array<std::string_view, 6> kFused = {"c_attn", "qkv_proj", "query_key_value", "W_pack", "Wqkv", "wqkv"};
 
 bool is_named(const Module& module, std::string_view target) {
   if (module.name == target) return true;
@@ -110,16 +114,35 @@ void add_tables_named(const model::Model& model, std::string_view target, std::v
   }
 }
 
-std::vector<std::string> default_targets(const TrainingJob& job) {
-  switch (job.engine) {
-    case TrainingEngine::litgpt:
-      return {"query", "value"};
-    case TrainingEngine::unsloth:
-    case TrainingEngine::gpuwright:
-      return {"all-linear"};
-    default:
-      return {"q_proj", "v_proj"};  // PEFT's default of Llama-like models
+bool has_linear(const std::vector<Module>& linears, std::string_view name) {
+  return std::any_of(linears.begin(), linears.end(), [&](const Module& module) { return module.name == name; });
+}
+
+// Families of TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING in peft/utils/constants.py of PEFT 0.21.
+bool peft_knows(std::string_view family) {
+  constexpr std::array<std::string_view, 24> kKnown = {
+      "llama",    "llama4", "mistral", "mixtral", "gemma", "gemma2", "gemma3",    "gemma4",
+      "qwen2",    "qwen3",  "opt",     "gptj",    "phi2",  "gpt2",   "bloom",     "falcon",
+      "stablelm", "mpt",    "gptneox", "chatglm", "bert",  "t5",     "starcoder", "nemotron-h"};
+  return std::find(kKnown.begin(), kKnown.end(), family) != kKnown.end();
+}
+
+std::vector<std::string> peft_targets(const model::Model& model, const std::vector<Module>& linears) {
+  if (model.family == "bert") return {"query", "value"};
+  if (model.family == "t5") return {"q", "v"};
+  if (model.family == "phi2") return {"q_proj", "v_proj", "fc1", "fc2"};
+  if (model.family == "nemotron-h") return {"q_proj", "k_proj", "v_proj", "o_proj"};
+  // Latent attention has no value projection: the query's, whole or in two factors, the latent's and the output.
+  if (has_linear(linears, "kv_a_proj_with_mqa")) {
+    std::vector<std::string> targets;
+    for (const std::string_view name : {"q_proj", "q_a_proj", "q_b_proj", "kv_a_proj_with_mqa", "kv_b_proj", "o_proj"})
+      if (has_linear(linears, name)) targets.emplace_back(name);
+    return targets;
   }
+  if (has_linear(linears, "q_proj") && has_linear(linears, "v_proj")) return {"q_proj", "v_proj"};
+  for (const std::string_view fused : kFused)
+    if (has_linear(linears, fused)) return {std::string(fused)};
+  return {"all-linear"};
 }
 
 }  // namespace
@@ -144,9 +167,23 @@ std::vector<Module> linears_of(const model::Model& model) {
   return modules;
 }
 
+DefaultTargets default_targets(const model::Model& model, const TrainingJob& job) {
+  const std::vector<Module> linears = linears_of(model);
+  switch (job.engine) {
+    case TrainingEngine::litgpt:
+      return {{"query", "value"}, true};
+    case TrainingEngine::unsloth:
+    case TrainingEngine::gpuwright:
+      return {{"all-linear"}, true};
+    default:
+      return {peft_targets(model, linears), peft_knows(model.family)};
+  }
+}
+
 Result<std::vector<Module>> adapted_modules(const model::Model& model, const TrainingJob& job) {
   const std::vector<Module> all = linears_of(model);
-  const auto& targets = job.lora.targets.empty() ? default_targets(job) : job.lora.targets;
+  const std::vector<std::string> targets =
+      job.lora.targets.empty() ? default_targets(model, job).names : job.lora.targets;
   std::vector<Module> chosen;
   for (const std::string& target : targets) {
     const std::size_t before = chosen.size();

@@ -28,6 +28,15 @@ struct Module {
 // Every linear of the blocks (no embeddings, heads, norms, routers).
 std::vector<Module> linears_of(const model::Model& model);
 
+// What the engine adapts where the job names nothing. PEFT has a list by family; for a model that is not in it, which
+// PEFT would refuse without names (`known` is false), the query's and value's projections are taken, whole fused ones,
+// every projection of a latent attention, or else every linear.
+struct DefaultTargets {
+  std::vector<std::string> names;
+  bool known = true;
+};
+DefaultTargets default_targets(const model::Model& model, const TrainingJob& job);
+
 // Those that the job's targets name. bad_input when a name matches none, with the nearest that exists.
 Result<std::vector<Module>> adapted_modules(const model::Model& model, const TrainingJob& job);
 

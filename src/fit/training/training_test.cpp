@@ -66,6 +66,32 @@ TEST(Adapters, UnknownNamesAreRefusedWithTheNearest) {
   EXPECT_THAT(answer.error().message(), HasSubstr("did you mean q_proj?"));
 }
 
+// peft/utils/constants.py of PEFT 0.21, TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING.
+TEST(Adapters, DefaultsAreThoseOfPeft) {
+  const auto names = [](std::string_view preset) {
+    return training::default_targets(model::preset(preset).value(), lora(8, {})).names;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(names("llama-3.1-8b"), (Names{"q_proj", "v_proj"}));
+  EXPECT_EQ(names("gpt2"), Names{"c_attn"});
+  EXPECT_EQ(names("falcon-7b"), Names{"query_key_value"});
+  EXPECT_EQ(names("phi-2"), (Names{"q_proj", "v_proj", "fc1", "fc2"}));
+  EXPECT_EQ(names("bert-base"), (Names{"query", "value"}));
+  EXPECT_EQ(names("t5-base"), (Names{"q", "v"}));
+}
+
+// PEFT knows no latent attention. Shapes: DeepSeek-V3's config.json (61 layers, hidden 7,168, query rank 1,536, latent
+// 512 + 64, 128 heads of 128 + 64 and 128).
+TEST(Adapters, LatentAttentionIsAdaptedWhole) {
+  const model::Model model = model::preset("deepseek-v3").value();
+  const TrainingJob job = lora(8, {});
+  EXPECT_FALSE(training::default_targets(model, job).known);
+  const auto modules = training::adapted_modules(model, job);
+  ASSERT_TRUE(modules) << modules.error().message();
+  constexpr double kEach = (7168 + 1536) + (1536 + 128 * 192) + (7168 + 576) + (512 + 128 * 256) + (128 * 128 + 7168);
+  EXPECT_EQ(training::adapter_parameters(*modules, job), 61 * 8 * kEach);
+}
+
 TEST(Training, JobsThatContradictThemselvesAreRefused) {
   const model::Model model = testing::decoder(testing::llama2_7b());
   const auto reason = [&](const TrainingJob& job, const std::vector<Target>& targets) {
