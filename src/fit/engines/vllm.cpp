@@ -168,9 +168,18 @@ Component Rank::profiled_activations(const Constant& sampler) const {
                 "vllm/v1/worker/gpu_model_runner.py, profile_run; " + sampler.source);
 }
 
+// What NCCL and the all-reduce buffers take depends on the links between the boards, where these are known.
+std::string_view overhead_of(const Job& job, const Target& target) {
+  if (job.tensor_parallel < 2) return "non_torch_bytes";
+  if (!target.hardware || target.hardware->vendor != "NVIDIA" || !target.hardware->link_gb_per_second)
+    return "non_torch_tensor_parallel_bytes";
+  constexpr double kSwitched = 400;  // GB/s; bridges have less
+  return *target.hardware->link_gb_per_second >= kSwitched ? "non_torch_linked_bytes" : "non_torch_unlinked_bytes";
+}
+
 Status Rank::add_overheads(Instant& instant) const {
   const bool parallel = job_.tensor_parallel > 1;
-  const std::string_view name = parallel ? "non_torch_tensor_parallel_bytes" : "non_torch_bytes";
+  const std::string_view name = overhead_of(job_, target_);
   const Constant outside = GW_TRY(constant(Engine::vllm, name, job_.engine_version, target_.architecture));
   instant.components.push_back(ranged(parallel ? ComponentKind::communication : ComponentKind::runtime, Meter::device,
                                       outside,
