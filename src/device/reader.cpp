@@ -44,9 +44,8 @@ SourceReport report_of(const CollectorTrouble& trouble) {
 struct Reader::State {
   explicit State(ReaderOptions given) : options(std::move(given)) {}
   ~State() {
-    if (collector) collector->end();
-    for (const Barred& each : barred)
-      if (each.stuck) Worker::is_gone(*each.stuck);
+    end_collector();
+    collect_left_behind();
   }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
@@ -60,6 +59,7 @@ struct Reader::State {
   void readmit();
   bool bar(const CollectorTrouble& trouble);
   std::optional<pid_t> end_collector();
+  void collect_left_behind();
   std::vector<Place> forbidden() const;
 
   ReaderOptions options;
@@ -67,6 +67,7 @@ struct Reader::State {
   std::optional<SourceSet> in_process;
   std::optional<Collector> collector;
   std::vector<Barred> barred;
+  std::vector<pid_t> left_behind;            // killed, and not yet ended
   std::optional<CollectorTrouble> given_up;  // in this read
 };
 
@@ -157,14 +158,23 @@ std::optional<pid_t> Reader::State::end_collector() {
   if (!collector) return std::nullopt;
   const std::optional<pid_t> stuck = collector->end();
   collector.reset();
+  if (stuck) left_behind.push_back(*stuck);
   return stuck;
+}
+
+void Reader::State::collect_left_behind() {
+  left_behind.erase(std::remove_if(left_behind.begin(), left_behind.end(), Worker::is_gone), left_behind.end());
 }
 
 void Reader::State::readmit() {
   const auto now = Clock::now();
+  collect_left_behind();
+  const auto is_stuck = [this](pid_t pid) {
+    return std::find(left_behind.begin(), left_behind.end(), pid) != left_behind.end();
+  };
   barred.erase(std::remove_if(barred.begin(), barred.end(),
-                              [now](Barred& each) {
-                                if (each.stuck && Worker::is_gone(*each.stuck)) each.stuck.reset();
+                              [&](Barred& each) {
+                                if (each.stuck && !is_stuck(*each.stuck)) each.stuck.reset();
                                 return !each.stuck && now >= each.until;
                               }),
                barred.end());
