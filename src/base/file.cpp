@@ -68,7 +68,7 @@ class MemoryBytes : public ByteSource {
   Result<std::size_t> read_at(std::int64_t offset, std::span<std::byte> into) const override {
     if (offset < 0 || offset >= size()) return 0;
     const std::size_t count = std::min(into.size(), bytes_.size() - static_cast<std::size_t>(offset));
-    std::memcpy(into.data(), bytes_.data() + offset, count);
+    if (count > 0) std::memcpy(into.data(), bytes_.data() + offset, count);
     return count;
   }
 

@@ -116,7 +116,7 @@ class RemoteFile : public ByteSource {
   static std::size_t copy(std::string_view from, std::int64_t offset, std::int64_t wanted, std::span<std::byte> into) {
     if (offset >= static_cast<std::int64_t>(from.size())) return 0;
     const std::string_view part = from.substr(static_cast<std::size_t>(offset), static_cast<std::size_t>(wanted));
-    std::memcpy(into.data(), part.data(), part.size());
+    if (!part.empty()) std::memcpy(into.data(), part.data(), part.size());
     return part.size();
   }
 
