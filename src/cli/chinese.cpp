@@ -233,7 +233,8 @@ constexpr Translation kChinese[] = {
     {"split every layer over N GPUs (default: all that are named)", "把每一层切分到 N 块 GPU（默认：所有列出的 GPU）"},
     {"llama.cpp, ollama, vllm, sglang or transformers (default: llama.cpp for GGUF, transformers for what vllm "
      "refuses, else vllm)",
-     "llama.cpp、ollama、vllm、sglang 或 transformers（默认：GGUF 用 llama.cpp，vllm 不支持的用 transformers，其余用 vllm）"},
+     "llama.cpp、ollama、vllm、sglang 或 transformers（默认：GGUF 用 llama.cpp，vllm 不支持的用 transformers，其余用 "
+     "vllm）"},
     {"what models of the usual sizes take, beside the guides' figures; or what quantisation costs",
      "常见规模的模型需要多少显存，与各种教程的数字并列；或量化的代价"},
     {"flash attention", "flash attention（快速注意力）"},
