@@ -297,13 +297,19 @@ TEST(NvmlSimulated, ThrottledGpuSaysWhy) {
 // Sixteen GPUs, with the graphics list that takes 4.5 ms and the fan that takes 0.14 ms each: one after the other that
 // would be 74 ms.
 TEST(NvmlSimulated, DearCallsOfSixteenGpusOverlap) {
-  Simulated host = Simulated::scenario("16xh100-slow-pcie");
-  host.options().wants.traffic = true;
-  const auto begin = std::chrono::steady_clock::now();
-  const Snapshot snapshot = host.read(5);
-  const auto took = std::chrono::steady_clock::now() - begin;
-  EXPECT_THAT(snapshot.gpus, SizeIs(16));
-  EXPECT_LT(took, std::chrono::milliseconds(70));
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "threads are slow under ThreadSanitizer";
+#endif
+  std::chrono::nanoseconds best = std::chrono::hours(1);
+  for (int attempt = 0; attempt < 10; ++attempt) {  // on a busy machine the quickest tells
+    Simulated host = Simulated::scenario("16xh100-slow-pcie");
+    host.options().wants.traffic = true;
+    const auto begin = std::chrono::steady_clock::now();
+    const Snapshot snapshot = host.read(5);
+    best = std::min<std::chrono::nanoseconds>(best, std::chrono::steady_clock::now() - begin);
+    EXPECT_THAT(snapshot.gpus, SizeIs(16));
+  }
+  EXPECT_LT(best, std::chrono::milliseconds(70));
 }
 
 // As users have it: a shared library that dlopen finds.

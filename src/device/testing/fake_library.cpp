@@ -10,6 +10,8 @@ namespace gpuwright::device::testing {
 namespace {
 
 FakeLibrary* now_speaking = nullptr;
+// The source asks from side threads, too, and one of them may outlive a test.
+std::recursive_mutex speaking;
 std::mutex counting;  // the PCIe meter calls from its own thread
 
 FakeLibrary& fake(const char* name) {
@@ -41,10 +43,12 @@ nvml::Return write(const std::string& text, char* into, unsigned size) {
 }
 
 // What a device answers before the question is looked at.
-#define GW_FAKE_GPU(name)                            \
-  fake(name);                                        \
-  FakeGpu* gpu = gpu_of(device);                     \
-  if (gpu == nullptr) return nvml::kInvalidArgument; \
+#define GW_FAKE_GPU(name)                                   \
+  const std::scoped_lock lock(speaking);                    \
+  if (now_speaking == nullptr) return nvml::kUninitialized; \
+  fake(name);                                               \
+  FakeGpu* gpu = gpu_of(device);                            \
+  if (gpu == nullptr) return nvml::kInvalidArgument;        \
   if (gpu->all != nvml::kSuccess) return gpu->all;
 
 nvml::Return init() {
@@ -132,8 +136,12 @@ nvml::Return field_values(nvml::Device device, int values_count, nvml::FieldValu
   return nvml::kSuccess;
 }
 nvml::Return pcie_throughput(nvml::Device device, nvml::PcieCounter, unsigned* kib) {
-  GW_FAKE_GPU("nvmlDeviceGetPcieThroughput")
-  std::this_thread::sleep_for(std::chrono::milliseconds(now_speaking->pcie_throughput_ms));
+  std::chrono::milliseconds blocks{0};
+  {
+    GW_FAKE_GPU("nvmlDeviceGetPcieThroughput")
+    blocks = std::chrono::milliseconds(now_speaking->pcie_throughput_ms);
+  }
+  std::this_thread::sleep_for(blocks);
   *kib = 1000;
   return nvml::kSuccess;
 }
@@ -266,10 +274,12 @@ FakeLibrary::FakeLibrary() : gpus(2) {
   gpus[0].bus_id = "00000000:17:00.0";
   gpus[1].uuid = "GPU-1";
   gpus[1].bus_id = "00000000:65:00.0";
+  const std::scoped_lock lock(speaking);
   now_speaking = this;
 }
 
 FakeLibrary::~FakeLibrary() {
+  const std::scoped_lock lock(speaking);
   now_speaking = nullptr;
 }
 
