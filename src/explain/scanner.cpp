@@ -18,7 +18,7 @@ constexpr std::size_t kLongestAnchor = 64;
 constexpr std::size_t kWrapped = 60;            // bytes that a line has at least where it may have been wrapped
 constexpr std::size_t kShown = 1024;            // bytes of a line that evidence shows
 constexpr std::size_t kMostSightings = 8;       // kept of one symptom
-constexpr std::int64_t kManyAttempts = 20'000;  // from here on a pattern looks at one hit in 64 only
+constexpr std::int64_t kManyAttempts = 2'000;  // from here on a pattern looks at one hit in 64 only
 
 bool is_line_end(char c) {
   return c == '\n' || c == '\r';
