@@ -127,11 +127,13 @@ TEST(Explain, QuotesWhatLogsPutIntoCommands) {
   EXPECT_THAT(commands, HasSubstr("nodename='n1;reboot' state"));
 }
 
-TEST(Explain, TextsHoldNoEscapesOfTheLog) {
-  const Explanation explanation = explained(
-      "GPU: NVIDIA \x1b]0;evil\x07 RTX\nCould not load library libcudnn_ops.so.9. Error: libcudnn_ops.so.9: "
-      "cannot open shared object file\n");
-  for (const Finding& finding : explanation.findings) EXPECT_THAT(finding.cause, Not(HasSubstr("\x1b")));
+// Escape sequences are taken out of a log; other control characters reach the facts, and are shown, never sent.
+TEST(Explain, TextsHoldNoControlCharactersOfTheLog) {
+  const Explanation explanation =
+      explained("NodeName=n1\b\bx Arch=x86_64\n   Reason=gres/gpu count reported lower than configured (0 < 1)\n");
+  ASSERT_EQ(explanation.findings.front().kind, "slurm.gres_count");
+  EXPECT_THAT(explanation.findings.front().title, HasSubstr("n1\\x08\\x08x"));
+  EXPECT_THAT(explanation.findings.front().title, Not(HasSubstr("\b")));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "fit/emit/quote.h"
 
 namespace gpuwright::explain {
 namespace {
@@ -32,18 +33,6 @@ bool fill(std::string_view text, const Facts& facts, std::string& onto) {
     at = close + 1;
   }
   return known;
-}
-
-// A log's text must not become a command: what is not plainly a word stands in single quotes.
-std::string shell_word(const std::string& word) {
-  const bool plain =
-      !word.empty() && word.front() != '-' &&
-      word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:,+@%=-") ==
-          std::string::npos;
-  if (plain) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
 }
 
 }  // namespace
@@ -75,8 +64,8 @@ std::string filled_command(std::string_view text, const Facts& facts) {
     if (close == std::string_view::npos) break;
     const Fact* fact = facts.find(text.substr(open + 1, close - open - 1));
     result += text.substr(at, open - at);
-    result +=
-        fact != nullptr ? shell_word(printable(fact->items.front())) : std::string(text.substr(open, close + 1 - open));
+    result += fact != nullptr ? fit::shell_word(printable(fact->items.front()))
+                              : std::string(text.substr(open, close + 1 - open));
     at = close + 1;
   }
   return result + std::string(text.substr(at));

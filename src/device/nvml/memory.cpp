@@ -4,6 +4,7 @@
 
 #include "catalog/catalog.h"
 #include "device/nvml/card.h"
+#include "device/sysfs/drm_card.h"
 
 namespace gpuwright::device::nvidia {
 namespace {
@@ -14,8 +15,8 @@ bool is_known_as_unified(const Gpu& gpu) {
   // Jetson and DRIVE modules have no PCI id, and their drivers name the family only: "Orin (nvgpu)", "NVIDIA Thor".
   for (const std::string_view family : {"Xavier", "Orin", "Thor"})
     if (gpu.name->find(family) != std::string::npos) return true;
-  const auto catalog = catalog::Catalog::load();
-  if (!catalog) return false;
+  const catalog::Catalog* catalog = known_gpus();
+  if (catalog == nullptr) return false;
   const std::string& name = *gpu.name;
   return std::any_of(
       catalog->accelerators().begin(), catalog->accelerators().end(), [&name](const catalog::Accelerator& row) {
