@@ -176,6 +176,16 @@ Result<double> seconds_of(const Arguments& arguments, std::string_view option, d
   return GW_TRY(arguments.number(option, 0.05, 86400)).value_or(otherwise);
 }
 
+Option watch_option() {
+  return {.name = "--watch",
+          .short_name = "-w",
+          .value = "SECONDS",
+          .help = "again and again; a terminal is redrawn (q ends)",
+          .default_text = "1",
+          .optional_value = true,
+          .accepts = is_seconds};
+}
+
 bool is_seconds(std::string_view word) {
   return to_number(word).has_value();
 }

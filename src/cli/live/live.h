@@ -47,5 +47,7 @@ bool is_missing(const device::Snapshot& snapshot);
 Result<double> seconds_of(const Arguments& arguments, std::string_view option, double otherwise);
 // Of options whose value may be left out: --watch [SECONDS].
 bool is_seconds(std::string_view word);
+// --watch [SECONDS] of the commands that can be redrawn.
+Option watch_option();
 
 }  // namespace gpuwright::cli

@@ -130,13 +130,7 @@ Result<int> run_ps(const Arguments& arguments, const Console& console) {
 
 std::vector<Option> ps_options() {
   std::vector<Option> options = {
-      {.name = "--watch",
-       .short_name = "-w",
-       .value = "SECONDS",
-       .help = "again and again; a terminal is redrawn (q ends)",
-       .default_text = "1",
-       .optional_value = true,
-       .accepts = is_seconds},
+      watch_option(),
       {.name = "--csv", .help = "a line a process"},
       {.name = "--stream",
        .value = "GROUPS",

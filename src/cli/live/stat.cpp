@@ -175,13 +175,7 @@ Result<int> run_stat(const Arguments& arguments, const Console& console) {
 
 std::vector<Option> stat_options() {
   std::vector<Option> options = {
-      {.name = "--watch",
-       .short_name = "-w",
-       .value = "SECONDS",
-       .help = "again and again; a terminal is redrawn (q ends)",
-       .default_text = "1",
-       .optional_value = true,
-       .accepts = is_seconds},
+      watch_option(),
       {.name = "--csv", .help = "a line a GPU, with all fields or those of --fields"},
       {.name = "--fields",
        .short_name = "-F",
