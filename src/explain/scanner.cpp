@@ -15,9 +15,9 @@ constexpr std::size_t kBlock = 1 << 20;
 constexpr std::size_t kLookahead = 32 << 10;   // text after a hit that its patterns may need
 constexpr std::size_t kLongestLine = 4 << 10;  // a longer line is read in pieces of this size around what is found
 constexpr std::size_t kLongestAnchor = 64;
-constexpr std::size_t kWrapped = 60;            // bytes that a line has at least where it may have been wrapped
-constexpr std::size_t kShown = 1024;            // bytes of a line that evidence shows
-constexpr std::size_t kMostSightings = 8;       // kept of one symptom
+constexpr std::size_t kWrapped = 60;           // bytes that a line has at least where it may have been wrapped
+constexpr std::size_t kShown = 1024;           // bytes of a line that evidence shows
+constexpr std::size_t kMostSightings = 8;      // kept of one symptom
 constexpr std::int64_t kManyAttempts = 2'000;  // from here on a pattern looks at one hit in 64 only
 
 bool is_line_end(char c) {
