@@ -5,13 +5,13 @@
 #include <algorithm>
 
 #include "base/file.h"
+#include "base/quote.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/fit_ask.h"
 #include "cli/fit_log.h"
 #include "cli/fit_train.h"
 #include "cli/parse.h"
-#include "fit/emit/quote.h"
 #include "fit/learn/memory_log.h"
 
 namespace gpuwright::cli {
@@ -81,14 +81,14 @@ class FitAnswers {
   }
 
   static std::string command(const Arguments& arguments) {
-    std::string text = "gpuwright fit " + fit::shell_word(arguments.value("MODEL").value_or(""));
+    std::string text = "gpuwright fit " + shell_word(arguments.value("MODEL").value_or(""));
     for (const Option& option : fit_options()) {
       if (option.value.empty()) {
         if (arguments.has(option.name)) text += " " + option.name;
         continue;
       }
       for (const std::string& value : arguments.values(option.name))
-        text += fmt::format(" {} {}", option.name, fit::shell_word(value));
+        text += fmt::format(" {} {}", option.name, shell_word(value));
     }
     return text;
   }

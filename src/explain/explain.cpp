@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "base/rules/template.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "explain/template.h"
 
 namespace gpuwright::explain {
 namespace {

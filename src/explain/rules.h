@@ -37,16 +37,11 @@
 
 #include "base/finding.h"
 #include "base/result.h"
-#include "explain/expression.h"
-#include "explain/facts.h"
+#include "base/rules/expression.h"
+#include "base/rules/facts.h"
+#include "base/rules/words.h"
 
 namespace gpuwright::explain {
-
-// Text for people by language; zh falls back to en.
-struct Words {
-  std::string en, zh;
-  const std::string& in(std::string_view language) const { return language == "zh" && !zh.empty() ? zh : en; }
-};
 
 // How the text of a capture is brought into the form that its fact expects.
 enum class Reading : std::uint8_t {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/finding.h"
-#include "explain/facts.h"
+#include "base/rules/facts.h"
 #include "explain/rules.h"
 
 namespace gpuwright::explain {

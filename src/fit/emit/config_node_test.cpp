@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "fit/emit/quote.h"
+#include "base/quote.h"
 #include "fit/emit/shell_words.h"
 
 namespace gpuwright::fit {

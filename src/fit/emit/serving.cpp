@@ -6,8 +6,8 @@
 #include <cctype>
 
 #include "base/file.h"
+#include "base/quote.h"
 #include "base/text.h"
-#include "fit/emit/quote.h"
 #include "fit/engine.h"
 
 namespace gpuwright::fit {

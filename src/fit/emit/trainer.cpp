@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "base/quote.h"
 #include "fit/emit/names.h"
-#include "fit/emit/quote.h"
 
 namespace gpuwright::fit {
 namespace {

@@ -2,7 +2,7 @@
 // can be edited. Values enter as Python literals only.
 #include <fmt/format.h>
 
-#include "fit/emit/quote.h"
+#include "base/quote.h"
 #include "fit/emit/trainer.h"
 
 namespace gpuwright::fit {

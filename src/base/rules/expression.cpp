@@ -1,4 +1,4 @@
-#include "explain/expression.h"
+#include "base/rules/expression.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 
-namespace gpuwright::explain {
+namespace gpuwright {
 
 enum class Operator : std::uint8_t {
   constant,
@@ -381,4 +381,4 @@ bool Expression::holds(const Scene& scene) const {
   return !root_ || truth(evaluate(scene));
 }
 
-}  // namespace gpuwright::explain
+}  // namespace gpuwright

@@ -1,4 +1,4 @@
-#include "fit/emit/quote.h"
+#include "base/quote.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 
-namespace gpuwright::fit {
+namespace gpuwright {
 namespace {
 
 bool is_plain_key(std::string_view key) {
@@ -104,4 +104,4 @@ std::string python_from(const Json& value) {
   return scalar(value);
 }
 
-}  // namespace gpuwright::fit
+}  // namespace gpuwright

@@ -1,12 +1,12 @@
-#include "explain/template.h"
+#include "base/rules/template.h"
 
 #include <fmt/format.h>
 
+#include "base/quote.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "fit/emit/quote.h"
 
-namespace gpuwright::explain {
+namespace gpuwright {
 namespace {
 
 std::string for_people(const Fact& fact) {
@@ -64,11 +64,11 @@ std::string filled_command(std::string_view text, const Facts& facts) {
     if (close == std::string_view::npos) break;
     const Fact* fact = facts.find(text.substr(open + 1, close - open - 1));
     result += text.substr(at, open - at);
-    result += fact != nullptr ? fit::shell_word(printable(fact->items.front()))
-                              : std::string(text.substr(open, close + 1 - open));
+    result +=
+        fact != nullptr ? shell_word(printable(fact->items.front())) : std::string(text.substr(open, close + 1 - open));
     at = close + 1;
   }
   return result + std::string(text.substr(at));
 }
 
-}  // namespace gpuwright::explain
+}  // namespace gpuwright

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace gpuwright::explain {
+namespace gpuwright {
 
 enum class FactType : std::uint8_t {
   bytes,       // "60.00 MiB", "163840 kB", "9637888"; units are powers of 1024, as these programs mean them
@@ -62,4 +62,4 @@ class Facts {
   std::vector<Fact> facts_;
 };
 
-}  // namespace gpuwright::explain
+}  // namespace gpuwright

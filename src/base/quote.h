@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 
-namespace gpuwright::fit {
+namespace gpuwright {
 
 // Block style, two blanks a level, members in their order. Numbers are written so that YAML 1.1 readers (PyYAML) see
 // numbers: "1e-05" without a point is a string to them.
@@ -26,4 +26,4 @@ std::string python_from(const Json& value);
 // A double as the shortest text that reads back as the same number and has a point: 0.0002, 1.0e-05.
 std::string number_with_point(double value);
 
-}  // namespace gpuwright::fit
+}  // namespace gpuwright

@@ -19,9 +19,9 @@
 #include <variant>
 
 #include "base/result.h"
-#include "explain/facts.h"
+#include "base/rules/facts.h"
 
-namespace gpuwright::explain {
+namespace gpuwright {
 
 struct Version {
   std::string text;
@@ -60,4 +60,4 @@ class Expression {
   std::set<std::string> names_;
 };
 
-}  // namespace gpuwright::explain
+}  // namespace gpuwright

@@ -1,4 +1,4 @@
-#include "explain/facts.h"
+#include "base/rules/facts.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 
-namespace gpuwright::explain {
+namespace gpuwright {
 namespace {
 
 constexpr std::array<std::string_view, 11> kTypes = {"bytes", "integer", "number",     "text",  "lower-text", "version",
@@ -193,4 +193,4 @@ std::optional<std::string> Facts::text(std::string_view name) const {
   return fmt::format("{}", fmt::join(fact->items, ","));
 }
 
-}  // namespace gpuwright::explain
+}  // namespace gpuwright
