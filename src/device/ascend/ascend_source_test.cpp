@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 
@@ -76,12 +77,19 @@ TEST_F(AscendSourceTest, OneBadDeviceLeavesTheOthers) {
 }
 
 TEST_F(AscendSourceTest, WithoutTheLibraryOrItsDriver) {
-  EXPECT_TRUE(read("", "libno-such-dcmi.so").gpus.empty());
+  EXPECT_TRUE(read("", "/opt/libno-such-dcmi.so").gpus.empty());
   EXPECT_EQ(snapshot_.sources.at(0).outcome, SourceReport::Outcome::absent);
   EXPECT_NE(snapshot_.sources[0].text.find("libno-such-dcmi.so"), std::string::npos);
   EXPECT_TRUE(read("no-init").gpus.empty());
   EXPECT_EQ(snapshot_.sources.at(0).outcome, SourceReport::Outcome::failed);
   EXPECT_NE(snapshot_.sources[0].text.find("-8005"), std::string::npos);
+}
+
+TEST_F(AscendSourceTest, WithoutTheDriversDeviceNoLibraryIsLookedFor) {
+  if (::access("/dev/davinci_manager", F_OK) == 0) GTEST_SKIP() << "this machine has an Ascend driver";
+  EXPECT_TRUE(read("", "libno-such-dcmi.so").gpus.empty());
+  EXPECT_EQ(snapshot_.sources.at(0).outcome, SourceReport::Outcome::absent);
+  EXPECT_NE(snapshot_.sources[0].text.find("/dev/davinci_manager"), std::string::npos);
 }
 
 }  // namespace

@@ -42,7 +42,6 @@ struct Card {
   bool gone = false;     // does not answer any more; a new session may find it again
   int position = -1;     // in Snapshot::gpus of this read; -1 where another source tells it
   bool answers = false;  // in this read, so far
-  bool dear_due = false;
   std::optional<DearQuestions> dear;
   bool has_facts = false;
   bool asleep = false;

@@ -217,7 +217,6 @@ nvml::Return NvmlSource::ask_all(Card& card, CardAsker& ask, const Round& round,
   if (ask.fine()) read_utilization(card, ask);
   if (ask.fine()) read_clocks(card, ask);
   if (ask.fine()) read_fields(card, ask, round);
-  card.dear_due = due(card.slow_read_ns, round.now_ns, kSlowPeriod);
   if (ask.fine()) read_slow(card, ask, round.now_ns);
   if (ask.fine()) read_links(card, ask, round);
   if (ask.fine()) read_slices(card, ask, round);
@@ -226,6 +225,11 @@ nvml::Return NvmlSource::ask_all(Card& card, CardAsker& ask, const Round& round,
 }
 
 namespace {
+
+// NVML answers zeros and garbage there, the kernel's files know (tegra_source).
+bool is_jetson(const Card& card) {
+  return card.facts.name && card.facts.name->find("(nvgpu)") != std::string::npos;
+}
 
 // A device that answers neither for its memory nor for its load answers nothing.
 bool answers_nothing(const Card& card, nvml::Return memory) {
@@ -246,15 +250,18 @@ NvmlSource::Outcome NvmlSource::judge(Card& card, Asker& ask, nvml::Return memor
   return stale ? Outcome::stale_handle : Outcome::done;
 }
 
-NvmlSource::Outcome NvmlSource::read_device(Card& card, Asker& plain, const Round& round, Gpu& row) {
-  if (card.handle == nullptr) {
-    const nvml::Return code = get_handle(card, plain);
-    if (code != nvml::kSuccess) {
-      tell_failure(card, plain, code);
-      return ends_the_session(code) ? Outcome::session_over : Outcome::done;
-    }
-    card.has_facts = false;
+NvmlSource::Outcome NvmlSource::reach(Card& card, Asker& ask) {
+  if (card.handle != nullptr) return Outcome::done;
+  const nvml::Return code = get_handle(card, ask);
+  if (code != nvml::kSuccess) {
+    tell_failure(card, ask, code);
+    return ends_the_session(code) ? Outcome::session_over : Outcome::done;
   }
+  card.has_facts = false;
+  return Outcome::done;
+}
+
+NvmlSource::Outcome NvmlSource::read_device(Card& card, Asker& plain, const Round& round, Gpu& row) {
   CardAsker ask(plain, card);
   const nvml::Return memory = ask_all(card, ask, round, row);
   return judge(card, plain, memory);
@@ -263,8 +270,30 @@ NvmlSource::Outcome NvmlSource::read_device(Card& card, Asker& plain, const Roun
 void NvmlSource::ask_dear_questions(Card& card, const Round& round) {
   const bool listed = round.wants.processes || card.integrated;
   const std::vector<std::uint8_t> kinds = listed ? rare_lists_due(card, round.now_ns) : std::vector<std::uint8_t>{};
-  const bool fan = card.dear_due && !card.fanless;
+  const bool fan = due(card.slow_read_ns, round.now_ns, kSlowPeriod) && !card.fanless;
   if (fan || !kinds.empty()) card.dear.emplace(library_, card.handle, fan, kinds);
+}
+
+// The dear questions first, so that they are answered while everything else is asked.
+NvmlSource::Outcome NvmlSource::begin_devices(Asker& ask, const Round& round) {
+  Outcome outcome = Outcome::done;
+  for (Card& card : cards_) {
+    ask.turn_to(card.index);
+    card.answers = false;
+    card.position = -1;
+    card.dear.reset();
+    if (!card.has_facts) tell_what_the_bus_knows(card);
+    if (card.asleep) {
+      tell_sleep(card);
+    } else if (ask.watch().forbidden("nvml", card.index)) {
+      tell_failure(card, ask, nvml::kTimeout);
+    } else {
+      outcome = std::max(outcome, reach(card, ask));
+      card.answers = card.handle != nullptr;
+      if (card.answers && !is_jetson(card)) ask_dear_questions(card, round);
+    }
+  }
+  return outcome;
 }
 
 NvmlSource::Outcome NvmlSource::read_processes_of(Card& card, Asker& plain, const Round& round,
@@ -299,30 +328,19 @@ void NvmlSource::tell_sleep(Card& card) {
 }
 
 NvmlSource::Outcome NvmlSource::read_devices(Asker& ask, const Round& round, Snapshot& snapshot) {
-  Outcome outcome = Outcome::done;
+  Outcome outcome = begin_devices(ask, round);
   for (Card& card : cards_) {
     const std::size_t position = snapshot.gpus.size();
-    if (!card.has_facts) tell_what_the_bus_knows(card);
     snapshot.gpus.push_back(card.facts);
     ask.turn_to(card.index);
-    card.answers = false;
-    card.position = -1;
-    card.dear.reset();
-    if (card.asleep)
-      tell_sleep(card);
-    else if (ask.watch().forbidden("nvml", card.index))
-      tell_failure(card, ask, nvml::kTimeout);
-    else
-      outcome = std::max(outcome, read_device(card, ask, round, snapshot.gpus[position]));
-    // Jetson: NVML answers zeros and garbage, the kernel's files know (tegra_source).
-    if (card.facts.name && card.facts.name->find("(nvgpu)") != std::string::npos) {
+    if (card.answers) outcome = std::max(outcome, read_device(card, ask, round, snapshot.gpus[position]));
+    if (is_jetson(card)) {
       card.answers = false;
       snapshot.gpus.pop_back();
       continue;
     }
     card.position = static_cast<int>(position);
     snapshot.gpus[position] = card.row;
-    if (card.answers) ask_dear_questions(card, round);
   }
   for (Card& card : cards_) {
     if (!card.answers) continue;

@@ -38,6 +38,8 @@ class NvmlSource : public Source {
   Outcome check_devices(Asker& ask, const std::vector<BusDevice>& bus);
   void read_everything(Snapshot& snapshot, Asker& ask, const std::vector<BusDevice>& bus);
   Outcome read_devices(Asker& ask, const Round& round, Snapshot& snapshot);
+  Outcome begin_devices(Asker& ask, const Round& round);
+  Outcome reach(Card& card, Asker& ask);
   // Writes the facts of a device into `row` as soon as they are known: should a later call hang, it has a name.
   Outcome read_device(Card& card, Asker& ask, const Round& round, Gpu& row);
   void tell_sleep(Card& card);
