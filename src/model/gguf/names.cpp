@@ -5,11 +5,12 @@
 namespace gpuwright::model::gguf {
 namespace {
 
+// Most names differ from most words in the first or last letter; a call to compare the rest costs more than that.
 bool begins(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
+  return !text.empty() && text.front() == prefix.front() && text.starts_with(prefix);
 }
 bool ends(std::string_view text, std::string_view suffix) {
-  return text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix;
+  return !text.empty() && text.back() == suffix.back() && text.ends_with(suffix);
 }
 bool has(std::string_view text, std::string_view word) {
   return text.find(word) != std::string_view::npos;
