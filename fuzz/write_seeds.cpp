@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/file.h"
+#include "doctor/testing/elf_builder.h"
 #include "model/testing/gguf_builder.h"
 #include "model/testing/onnx_builder.h"
 
@@ -57,6 +58,15 @@ bool write(const std::string& folder, std::string_view name, const std::string& 
   return write_file_atomically(fmt::format("{}/{}", folder, name), bytes).has_value();
 }
 
+bool write_libraries(const std::string& folder) {
+  using namespace doctor::testing;  // NOLINT: these two builders
+  const std::string library = build_elf_from(
+      "soname=liba.so.1 needed=libc10.so,libc.so.6 runpath=$ORIGIN,/usr/lib exports=f,g,h imports=i,j sm=80,90a ptx=90 "
+      "versions=A_1,A_2 wants=libstdc++.so.6:GLIBCXX_3.4.29,libc.so.6:GLIBC_2.17 containers=2");
+  const std::string codes = build_fatbin({*doctor::gpu_code_named("sm_75"), *doctor::gpu_code_named("compute_120")});
+  return write(folder + "/elf", "library", library) && write(folder + "/fatbin", "two", codes + codes);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -73,5 +83,6 @@ int main(int argc, char** argv) {
   done &= write(gguf, "shard", plain + first_shard().file());
   done &= write(onnx, "everything", model::testing::onnx::small_model());
   done &= write(onnx, "external", external());
+  done &= write_libraries(argv[1]);
   return done ? 0 : 1;
 }

@@ -13,7 +13,8 @@ declare -A may_include=(
   [sim]="base catalog"
   [device]="base catalog sim"
   [explain]="base catalog fit device"
-  [cli]="base catalog model sim fit device explain"
+  [doctor]="base catalog model sim fit device"
+  [cli]="base catalog model sim fit device explain doctor"
   [main]="base cli" # src/gpuwright.cpp
 )
 
