@@ -89,10 +89,14 @@ void print_finding(const Finding& finding, bool several_files, const Console& co
               << '\n';
 }
 
+// Of long lists the first few: --json has them all.
 std::string for_people(const FactValue& fact) {
+  constexpr std::size_t kMostShown = 12;
   if (fact.name.ends_with("_bytes") && fact.items.size() == 1)
     return to_string(Bytes{to_integer(fact.items.front()).value_or(0)});
-  return printable(fmt::format("{}", fmt::join(fact.items, ", ")));
+  if (fact.items.size() <= kMostShown) return printable(fmt::format("{}", fmt::join(fact.items, ", ")));
+  const auto end = fact.items.begin() + kMostShown;
+  return printable(fmt::format("{}, ... ({} in all)", fmt::join(fact.items.begin(), end, ", "), fact.items.size()));
 }
 
 }  // namespace

@@ -68,6 +68,28 @@ std::string with_captures(const std::string& name, const Regex& regex, const std
   return name;
 }
 
+// Eight bytes at a time, as every byte of every log passes here: a byte that is a line end leaves a 1 in its place
+// (H. S. Warren, "Hacker's Delight", 6-1), the places are added up over at most 255 words, then with one another.
+std::int64_t line_ends_in(std::string_view text) {
+  constexpr std::uint64_t kLow = 0x7f7f7f7f7f7f7f7f, kEnds = 0x0a0a0a0a0a0a0a0a, kOnes = 0x0001000100010001;
+  constexpr std::size_t kWord = sizeof(std::uint64_t);
+  std::int64_t count = 0;
+  while (text.size() >= kWord) {
+    const std::size_t words = std::min<std::size_t>(text.size() / kWord, 255);
+    std::uint64_t places = 0;
+    for (std::size_t i = 0; i < words; ++i) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, text.data() + i * kWord, kWord);
+      word ^= kEnds;
+      places += ~(((word & kLow) + kLow) | word | kLow) >> 7;
+    }
+    const std::uint64_t pairs = (places & 0x00ff00ff00ff00ff) + (places >> 8 & 0x00ff00ff00ff00ff);
+    count += static_cast<std::int64_t>(pairs * kOnes >> 48);
+    text.remove_prefix(words * kWord);
+  }
+  return count + std::count(text.begin(), text.end(), '\n');
+}
+
 }  // namespace
 
 void Cleaner::clean(std::string_view bytes, std::string& onto) {
@@ -143,14 +165,11 @@ void Scanner::end() {
 
 std::int64_t Scanner::line_number(std::size_t at) {
   if (at > counted_to_) {
-    counted_lines_ += std::count(buffer_.begin() + static_cast<std::ptrdiff_t>(counted_to_),
-                                 buffer_.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+    counted_lines_ += line_ends_in(std::string_view(buffer_).substr(counted_to_, at - counted_to_));
     counted_to_ = at;
     return counted_lines_ + 1;
   }
-  const auto back = std::count(buffer_.begin() + static_cast<std::ptrdiff_t>(at),
-                               buffer_.begin() + static_cast<std::ptrdiff_t>(counted_to_), '\n');
-  return counted_lines_ - back + 1;
+  return counted_lines_ - line_ends_in(std::string_view(buffer_).substr(at, counted_to_ - at)) + 1;
 }
 
 Scanner::Line Scanner::line_around(std::size_t at) const {
