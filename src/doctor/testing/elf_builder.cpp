@@ -54,7 +54,7 @@ std::uint32_t gnu_hash(const std::string& name) {
 
 std::string symbols_of(const ElfSpec& spec, Names& names) {
   Writer table;
-  table.put(0, 24 / 2).put(0, 24 / 2);
+  table.bytes.resize(24, '\0');
   const auto add = [&](const std::string& name, bool defined) {
     table.put(names.add(name), 4).put(0x12, 1).put(0, 1).put(defined ? 1 : 0, 2).put(defined ? 64 : 0, 8).put(0, 8);
   };
