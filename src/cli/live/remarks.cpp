@@ -113,6 +113,18 @@ void remark_on_unified(const Gpu& gpu, Collected& remarks) {
   remarks.add(gpu, false, std::move(text));
 }
 
+// Without persistence mode and without a program that uses the GPU the driver lets go of it after each question, and
+// starts it anew for the next: seconds on large machines (wookayin/gpustat#54).
+void remark_on_persistence(const device::Snapshot& snapshot, const Gpu& gpu, Collected& remarks) {
+  if (gpu.persistence_mode.value_or(true) || gpu.display_active.value_or(true)) return;
+  const bool is_used = std::any_of(snapshot.processes.begin(), snapshot.processes.end(),
+                                   [&gpu](const device::Process& process) { return process.gpu == gpu.index; });
+  if (is_used) return;
+  remarks.add(gpu, false,
+              "persistence mode is off: the driver starts an unused GPU anew for each question; 'sudo nvidia-smi -pm 1' "
+              "(or nvidia-persistenced) keeps it ready");
+}
+
 }  // namespace
 
 std::vector<Remark> remarks_on(const device::Snapshot& snapshot) {
@@ -123,6 +135,7 @@ std::vector<Remark> remarks_on(const device::Snapshot& snapshot) {
     remark_on_health(gpu, remarks);
     remark_on_clocks(gpu, remarks);
     remark_on_unified(gpu, remarks);
+    remark_on_persistence(snapshot, gpu, remarks);
     remark_on_unknown(gpu, remarks);
   }
   std::vector<Remark> all;

@@ -57,6 +57,20 @@ const Json& at(const Json& json, std::string_view key) {
   return found ? *found : kNull;
 }
 
+// gpustat#54: four fifths of a core go into starting the driver for every question.
+TEST(StatText, UnusedGpusWithoutPersistenceModeHaveAHint) {
+  device::Snapshot snapshot = testing::two_gpus();
+  for (device::Gpu& gpu : snapshot.gpus) {
+    gpu.persistence_mode = false;
+    gpu.display_active = false;
+  }
+  EXPECT_THAT(text_of(snapshot, {160}), Not(HasSubstr("GPU 0: persistence mode")));  // in use
+  snapshot.processes.clear();
+  EXPECT_THAT(text_of(snapshot, {160}), HasSubstr("nvidia-smi -pm 1"));
+  for (device::Gpu& gpu : snapshot.gpus) gpu.display_active = true;
+  EXPECT_THAT(text_of(snapshot, {160}), Not(HasSubstr("nvidia-smi -pm 1")));
+}
+
 TEST(StatText, ShowsAGpuInOneLine) {
   const std::string text = text_of(testing::two_gpus(), {100});
   EXPECT_THAT(text, HasSubstr("NVIDIA 580.95.05, CUDA 13.0"));
