@@ -167,6 +167,7 @@ def of_nvitop(gpu):
 
 def check_stat(environment, gpustat, nvitop):
     answer = json.loads(run([GPUWRIGHT, "stat", "--json"], environment))
+    check("stat: says what is simulated", answer["simulated"], environment["GPUWRIGHT_SIMULATE"])
     check("stat: GPUs", len(answer["gpus"]), GPUS)
     check("stat: driver", answer["drivers"][0]["version"], gpustat["driver_version"])
     fields = 0
@@ -240,7 +241,7 @@ def check_every_scenario():
 def check_exports():
     symbols = run(["nm", "-D", "--defined-only", os.path.join(FOLDER, "libnvidia-ml.so.1")], dict(os.environ))
     foreign = [line for line in symbols.splitlines() if not line.split()[-1].startswith("nvml")]
-    check("exports beside nvml*", foreign, [])
+    check("exports beside nvml*", [line.split()[-1] for line in foreign], ["gpuwright_simulation"])
     check("libnvidia-ml.so", os.path.realpath(os.path.join(FOLDER, "libnvidia-ml.so")),
           os.path.realpath(os.path.join(FOLDER, "libnvidia-ml.so.1")))
 

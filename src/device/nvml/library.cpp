@@ -69,6 +69,8 @@ void Library::open_file(const std::string& wanted) {
   trouble_.clear();
   absent_ = false;
   find_functions([this](const char* name) { return ::dlsym(handle_, name); });
+  if (const auto simulation = reinterpret_cast<const char* (*)()>(::dlsym(handle_, "gpuwright_simulation")))
+    simulation_ = simulation();
 }
 
 void Library::find_functions(const Lookup& lookup) {

@@ -45,6 +45,9 @@ class Library {
   const std::string& trouble() const { return trouble_; }
   bool absent() const { return absent_; }
 
+  // The scenario's name when it is the simulated library that was found in the driver's place, else empty.
+  const std::string& simulation() const { return simulation_; }
+
   const Functions& functions() const { return functions_; }
   // "535.129.03", as the file's name tells: nothing of the driver needs to work for that. Empty when not told.
   std::string version_in_file_name() const;
@@ -61,7 +64,7 @@ class Library {
   void* handle_ = nullptr;
   bool open_ = false;
   bool absent_ = false;
-  std::string trouble_;
+  std::string trouble_, simulation_;
   Functions functions_;
   nvml::ErrorString error_string_ = nullptr;
 };

@@ -428,6 +428,7 @@ void NvmlSource::read(Snapshot& snapshot, CallWatch& watch) {
   }
   const std::vector<BusDevice> bus = scan_bus(snapshot.monotonic_ns);
   if (!open(snapshot)) return;
+  if (!library_->simulation().empty()) snapshot.simulated = library_->simulation();
   Asker ask(*library_, watch);
   read_everything(snapshot, ask, bus);
   snapshot.vendor_calls += ask.calls() + (meter_ != nullptr ? meter_->take_calls() : 0);

@@ -1,5 +1,6 @@
 // libnvidia-ml.so.1 of a simulated host, for programs that were written for NVIDIA's: put its folder first in
-// LD_LIBRARY_PATH. It exports nothing but nvml*. The environment says what is simulated:
+// LD_LIBRARY_PATH. It exports nothing but nvml*, and gpuwright_simulation, by which gpuwright itself knows that it
+// is no driver. The environment says what is simulated:
 //   GPUWRIGHT_SIMULATE        name of a built-in scenario, or the path of a file; default 8xh100
 //   GPUWRIGHT_SIMULATE_TIME   stops the clock at so many seconds after the start, so that each answer is known
 //   GPUWRIGHT_SIMULATE_PIDS   "71,72": take the place of the scenario's pids, in its order. Programs look their
@@ -88,3 +89,12 @@ __attribute__((constructor)) void load() {
 
 }  // namespace
 }  // namespace gpuwright::sim
+
+// The scenario's name.
+extern "C" __attribute__((visibility("default"))) const char* gpuwright_simulation() {
+  static const std::string name = [] {
+    const std::string asked = gpuwright::sim::variable("GPUWRIGHT_SIMULATE");
+    return asked.empty() ? std::string(gpuwright::sim::default_scenario()) : asked;
+  }();
+  return name.c_str();
+}
