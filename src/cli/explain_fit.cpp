@@ -103,6 +103,8 @@ class FitAnswers {
     // The search is free to cut the batch into micro-batches.
     with.remove("--batch");
     with.remove("--accumulate");
+    // Advice that may run out of memory again is none.
+    if (!with.has("--strict")) with.mark("--strict");
     const auto asked = ask_fit(with, catalog_);
     if (!asked || !asked->answer.strategy) return;
     if (!asked->answer.strategy->best) {
@@ -127,8 +129,9 @@ class FitAnswers {
              ""});
     Arguments with = job;
     with.add("--max", "context");
+    if (!with.has("--strict")) with.mark("--strict");
     const auto solved = ask_fit(with, catalog_);
-    if (!solved || !solved->answer.solution || solved->answer.estimate.verdict() == fit::Verdict::no) return;
+    if (!solved || !solved->answer.solution || solved->answer.estimate.verdict() != fit::Verdict::fits) return;
     fixes.push_back({fmt::format(fmt::runtime(say("This fits: a context of {} tokens", "可行：上下文 {} 个 token")),
                                  with_thousands(solved->answer.solution->value)),
                      std::vector<std::string>{command(with)}, false, true, ""});
