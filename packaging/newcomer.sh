@@ -90,7 +90,7 @@ install_the_package() {
   cp "$deb" "$root/root/"
   say "$(basename "$deb") in a bare root"
   inside "apt-get -q update >/dev/null && apt-get -q install -y --no-install-recommends /root/$(basename "$deb") | tail -n 3"
-  inside 'gpuwright --version && gpuwright fit llama-3.1-8b --gpu 4090 && dpkg -L gpuwright | grep bin/'
+  inside 'gpuwright --version && gpuwright fit llama-3.1-8b --gpu 4090 --context 8192 && dpkg -L gpuwright | grep bin/'
 }
 
 [[ $(id -u) == 0 ]] || { echo "packaging/newcomer.sh: needs root, for chroot"; exit 3; }
