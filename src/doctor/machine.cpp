@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "catalog/host_gpus.h"
 #include "doctor/nvidia_driver.h"
+#include "doctor/software.h"
 #include "doctor/surroundings.h"
 
 namespace gpuwright::doctor {
@@ -105,6 +106,7 @@ struct Machine::Found {
   std::optional<NvidiaDriver> nvidia;
   std::optional<Surroundings> surroundings;
   std::optional<std::vector<std::string>> library_folders;
+  std::unique_ptr<Software> software;
 };
 
 Machine::Machine(const Host& host, const catalog::Catalog& catalog, const device::Snapshot* snapshot)
@@ -182,6 +184,11 @@ const Surroundings& Machine::surroundings() const {
 const std::vector<std::string>& Machine::library_folders() const {
   if (!found_->library_folders) found_->library_folders = read_library_folders(host_);
   return *found_->library_folders;
+}
+
+const Software& Machine::software() const {
+  if (!found_->software) found_->software = std::make_unique<Software>(host_, library_folders());
+  return *found_->software;
 }
 
 }  // namespace gpuwright::doctor

@@ -14,6 +14,8 @@
 
 namespace gpuwright::doctor {
 
+class Software;
+
 // A GPU on the PCI bus, by sysfs.
 struct PciGpu {
   std::string address;  // "0000:01:00.0"
@@ -84,6 +86,8 @@ class Machine {
 
   // Folders in which the loader looks for libraries of this machine's word size: ld.so.conf and the usual ones.
   const std::vector<std::string>& library_folders() const;
+  // Python environments, PyTorch, toolkits (software.h).
+  const Software& software() const;
 
  private:
   struct Found;

@@ -194,7 +194,9 @@ class Loader::Walk {
       if (!library.elf.runpath.empty()) continue;  // its RPATH does not count then
       if (auto found = loader_.in_folders(library.elf.rpath, name, origin(library), kind, FoundBy::rpath)) return found;
     }
-    return std::nullopt;
+    const LoadedLibrary& program = plan_.libraries.front();
+    if (program.elf.interpreter.empty() || !program.elf.runpath.empty()) return std::nullopt;
+    return loader_.in_folders(program.elf.rpath, name, origin(program), kind, FoundBy::rpath);
   }
 
   static std::string origin(const LoadedLibrary& library) { return folder_of(library.real_path); }

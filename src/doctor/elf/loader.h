@@ -2,7 +2,9 @@
 //
 // For a name without a slash glibc's loader (ld.so(8); glibc 2.36 elf/dl-load.c, _dl_map_object) takes what is loaded
 // already under that name or soname, else the first file of its kind (class, byte order, machine) in
-//   1. the RPATH of the library that wants it and of those that loaded that one, where the former has no RUNPATH,
+//   1. the RPATH of the library that wants it, of those that loaded that one, and of the program, where the first has
+//   no
+//      RUNPATH,
 //   2. LD_LIBRARY_PATH,
 //   3. the RUNPATH of the library that wants it,
 //   4. /etc/ld.so.cache,
