@@ -117,7 +117,7 @@ struct Round {
   const HostFiles& files;
 };
 
-inline constexpr std::int64_t kSlowPeriod = 2'000'000'000;
+inline constexpr std::int64_t kSlowPeriod = 5'000'000'000;
 bool due(const std::optional<std::int64_t>& last_ns, std::int64_t now_ns, std::int64_t period_ns);
 
 // Of a GPU or a MIG instance. A total of 0 is NOT_SUPPORTED.

@@ -1,4 +1,4 @@
-// What changes seldom: asked every two seconds, and as last told in between.
+// What changes seldom: asked every five seconds, and as last told in between.
 #include "device/nvml/card.h"
 
 namespace gpuwright::device::nvidia {
