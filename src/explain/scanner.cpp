@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/text.h"
 
@@ -94,47 +95,23 @@ std::int64_t line_ends_in(std::string_view text) {
 
 void Cleaner::clean(std::string_view bytes, std::string& onto) {
   const auto plain = [&](char c) { return bytes.find(c) == std::string_view::npos; };
-  if (state_ == State::text && plain('\x1b') && plain('\r') && plain('\0')) {
+  if (!escapes_.inside() && !carriage_return_ && plain('\x1b') && plain('\r') && plain('\0')) {
     onto += bytes;
     return;
   }
   for (const char c : bytes) {
-    switch (state_) {
-      case State::carriage_return:
-        state_ = State::text;
-        if (c != '\n') onto += '\r';
-        [[fallthrough]];
-      case State::text:
-        if (c == '\x1b')
-          state_ = State::escape;
-        else if (c == '\r')
-          state_ = State::carriage_return;
-        else if (c != '\0')
-          onto += c;
-        break;
-      case State::escape:
-        state_ = c == '[' ? State::control : c == ']' ? State::title : State::text;
-        break;
-      case State::control:
-        // Parameters and intermediates; a line end means that the sequence was cut.
-        if (c == '\n') onto += c;
-        if (c == '\n' || (c >= '\x40' && c <= '\x7e')) state_ = State::text;
-        break;
-      case State::title:
-        if (c == '\n') onto += c;
-        if (c == '\x07' || c == '\n') state_ = State::text;
-        if (c == '\x1b') state_ = State::title_escape;
-        break;
-      case State::title_escape:
-        state_ = State::text;
-        break;
-    }
+    if (std::exchange(carriage_return_, false) && c != '\n') onto += '\r';
+    if (escapes_.takes(c)) continue;
+    if (c == '\r')
+      carriage_return_ = true;
+    else if (c != '\0')
+      onto += c;
   }
 }
 
 void Cleaner::finish(std::string& onto) {
-  if (state_ == State::carriage_return) onto += '\r';
-  state_ = State::text;
+  if (std::exchange(carriage_return_, false)) onto += '\r';
+  escapes_ = {};
 }
 
 Scanner::Scanner(const RuleBook& book) : book_(book), progress_(book.patterns().size()) {}

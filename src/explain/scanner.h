@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/escapes.h"
 #include "base/finding.h"
 #include "base/rules/facts.h"
 #include "explain/rules.h"
@@ -32,7 +33,7 @@ struct Scan {
   std::int64_t lines = 0, bytes = 0;
 };
 
-// Removes terminal escapes (ECMA-48 CSI and OSC sequences), NULs and the CR of CR LF from text that comes in pieces.
+// Removes terminal escapes, NULs and the CR of CR LF from text that comes in pieces.
 // A lone CR, with which progress bars go back, stays.
 class Cleaner {
  public:
@@ -40,8 +41,8 @@ class Cleaner {
   void finish(std::string& onto);
 
  private:
-  enum class State : std::uint8_t { text, escape, control, title, title_escape, carriage_return };
-  State state_ = State::text;
+  EscapeFilter escapes_;
+  bool carriage_return_ = false;  // one that came last, and may be followed by LF
 };
 
 class Scanner {

@@ -18,7 +18,7 @@ std::size_t plain_length(std::string_view bytes) {
 
 void LogLines::feed(std::string_view bytes) {
   while (!bytes.empty()) {
-    const std::size_t plain = escape_ == Escape::none ? plain_length(bytes) : 0;
+    const std::size_t plain = escapes_.inside() ? 0 : plain_length(bytes);
     const std::size_t kept = std::min(plain, kLongestLine - line_.size());
     line_.append(bytes.substr(0, kept));
     cut_ = cut_ || kept < plain;
@@ -36,38 +36,14 @@ void LogLines::finish() {
 }
 
 void LogLines::take(char c) {
+  if (escapes_.takes(c)) return;
   if (c == '\n') {
-    escape_ = Escape::none;
     end_line();
     ++number_;
     return;
   }
-  if (swallow_escape(c)) return;
   if (c == '\r') return end_line();
   // What is left is a NUL: dropped.
-}
-
-// True when the byte belongs to an escape sequence.
-bool LogLines::swallow_escape(char c) {
-  switch (escape_) {
-    case Escape::none:
-      if (c == '\033') escape_ = Escape::begun;
-      return c == '\033';
-    case Escape::begun:
-      escape_ = c == '[' ? Escape::control : c == ']' ? Escape::title : Escape::none;
-      return true;
-    case Escape::control:  // parameters and intermediates, then one byte from @ to ~
-      if (c >= '@' && c <= '~') escape_ = Escape::none;
-      return true;
-    case Escape::title:  // ends in BEL or ESC backslash
-      if (c == '\a') escape_ = Escape::none;
-      if (c == '\033') escape_ = Escape::title_end;
-      return true;
-    case Escape::title_end:
-      escape_ = Escape::none;
-      return true;
-  }
-  return false;
 }
 
 void LogLines::end_line() {

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/escapes.h"
+
 namespace gpuwright::fit {
 
 // Cuts bytes that arrive in pieces into lines. LF, CR LF and a lone CR (progress bars) end a line; terminal colours and
@@ -25,9 +27,7 @@ class LogLines {
   std::int64_t cut_lines() const { return cut_lines_; }
 
  private:
-  enum class Escape : std::uint8_t { none, begun, control, title, title_end };
   void take(char c);
-  bool swallow_escape(char c);
   void end_line();
 
   Sink sink_;
@@ -35,7 +35,7 @@ class LogLines {
   std::int64_t number_ = 1;
   std::int64_t cut_lines_ = 0;
   bool cut_ = false;
-  Escape escape_ = Escape::none;
+  EscapeFilter escapes_;
 };
 
 }  // namespace gpuwright::fit
