@@ -69,8 +69,8 @@ std::optional<LoadPlan> Torch::plan(const std::optional<std::string>& ld_library
   // The interpreter is loaded first: conda's brings its own libstdc++.
   for (const char* name : {"python3", "python"}) {
     const std::string interpreter = fmt::format("{}/bin/{}", environment_->prefix, name);
-    if (!paths.empty() || !host_->bytes(interpreter)) continue;
-    paths.push_back(interpreter);
+    const auto source = host_->bytes(interpreter);
+    if (paths.empty() && source && ElfFile::open(**source)) paths.push_back(interpreter);
   }
   const std::size_t before = paths.size();
   for (const char* name : kEntryLibraries)

@@ -229,7 +229,7 @@ Value value_of(const Fact& fact, const std::string& item) {
 
 Value value_of_name(const Scene& scene, const std::string& name) {
   if (const Fact* fact = scene.facts->find(name)) return value_of(*fact, fact->items.front());
-  if (scene.first_line(name) > 0) return true;
+  if (scene.first_line && scene.first_line(name) > 0) return true;
   return {};
 }
 
@@ -305,12 +305,14 @@ Value evaluate_node(const Node& node, const Scene& scene);
 Value evaluate_call(const Node& node, const Scene& scene) {
   const Node& argument = *node.parts.front();
   if (node.name == "line" || node.name == "times") {
-    const std::int64_t count = node.name == "line" ? scene.first_line(argument.name) : scene.times(argument.name);
+    const auto& ask = node.name == "line" ? scene.first_line : scene.times;
+    const std::int64_t count = ask ? ask(argument.name) : 0;
     if (count == 0) return {};
     return static_cast<double>(count);
   }
-  if (node.name == "found") return scene.found(as_text(argument.value));
+  if (node.name == "found") return scene.found && scene.found(as_text(argument.value));
   if (node.name == "capability") {
+    if (!scene.capability) return {};
     const auto capability = scene.capability(as_text(evaluate_node(argument, scene)));
     if (!capability) return {};
     return Version{*capability};

@@ -29,7 +29,8 @@ struct Version {
 // Nothing (monostate), true or false, a number, text, a version.
 using Value = std::variant<std::monostate, bool, double, std::string, Version>;
 
-// What an expression is evaluated against.
+// What an expression is evaluated against. Where nothing can be asked of a kind (no log, no symptoms), nothing was
+// seen.
 struct Scene {
   const Facts* facts = nullptr;
   std::function<std::int64_t(std::string_view symptom)> first_line = {};  // 0 = not seen

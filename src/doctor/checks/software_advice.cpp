@@ -69,8 +69,9 @@ std::vector<std::string> nvidia_capabilities(const Machine& machine) {
 
 bool has_amd_board(const Machine& machine) {
   const auto gpus = machine.gpus_of(device::Vendor::amd);
-  return std::any_of(gpus.begin(), gpus.end(), [](const PciGpu* gpu) {
-    return gpu->accelerator != nullptr && !gpu->accelerator->unified_memory;
+  return std::any_of(gpus.begin(), gpus.end(), [&](const PciGpu* gpu) {
+    const auto rows = machine.catalog().all_by_pci_id(gpu->id);
+    return !rows.empty() && std::none_of(rows.begin(), rows.end(), [](const auto* row) { return row->unified_memory; });
   });
 }
 
