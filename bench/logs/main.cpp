@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "catalog/catalog.h"
 #include "explain/explain.h"
+#include "explain/lookup.h"
 
 namespace {
 
@@ -134,10 +135,7 @@ Result<int> run(const std::string& directory) {
   const explain::RuleBook book = GW_TRY(explain::RuleBook::load());
   const catalog::Catalog gpus = GW_TRY(catalog::Catalog::load());
   explain::ExplainOptions options;
-  options.capability = [&](std::string_view name) -> std::optional<std::string> {
-    const auto gpu = gpus.find(name);
-    return gpu ? (*gpu)->compute_capability : std::nullopt;
-  };
+  options.lookup = explain::lookup_in(gpus);
   Score score;
   for (const Row& row : rows) {
     const std::string text = GW_TRY(read_file(directory + "/" + row.file, 64 << 20));

@@ -16,6 +16,7 @@
 #include "cli/explain_fit.h"
 #include "cli/style.h"
 #include "explain/input.h"
+#include "explain/lookup.h"
 
 namespace gpuwright::cli {
 namespace {
@@ -111,10 +112,7 @@ Result<int> run_explain(const Arguments& arguments, const Console& console) {
   explain::ExplainOptions options;
   options.language = console.language == Language::chinese ? "zh" : "en";
   const catalog::Catalog catalog = GW_TRY(catalog::Catalog::load());
-  options.capability = [&catalog](std::string_view name) -> std::optional<std::string> {
-    const auto gpu = catalog.find(name);
-    return gpu ? (*gpu)->compute_capability : std::nullopt;
-  };
+  options.lookup = explain::lookup_in(catalog);
   struct sigaction action = {};
   action.sa_handler = on_interrupt;
   sigaction(SIGINT, &action, nullptr);

@@ -33,9 +33,7 @@ class Judge {
       const auto symptom = scan_.symptoms.find(name);
       return symptom == scan_.symptoms.end() ? 0 : symptom->second.count;
     };
-    scene_.capability = [this](std::string_view name) -> std::optional<std::string> {
-      return options_.capability ? options_.capability(name) : std::nullopt;
-    };
+    scene_.lookup = options_.lookup;
     scene_.found = [this](std::string_view kind) {
       return std::any_of(candidates_.begin(), candidates_.end(), [&](const Candidate& candidate) {
         return !candidate.dropped && kind_matches(kind, candidate.rule->kind);

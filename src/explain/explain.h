@@ -30,8 +30,8 @@ struct Explanation {
 
 struct ExplainOptions {
   std::string language = "en";
-  // The compute capability of a GPU by its name, from the catalogue; may be empty.
-  std::function<std::optional<std::string>(std::string_view gpu_name)> capability;
+  // What the tables know (lookup.h); may be empty.
+  std::function<std::optional<std::string>(std::string_view question, std::string_view of)> lookup;
 };
 
 Explanation explain(const RuleBook& book, const Scan& scan, const ExplainOptions& options);

@@ -45,8 +45,10 @@ using Node = Expression::Node;
 using NodePtr = std::unique_ptr<Node>;
 
 constexpr int kDeepest = 32;
-constexpr std::array<std::string_view, 9> kFunctions = {"max",  "min",   "count",      "distinct", "product",
-                                                        "line", "times", "capability", "found"};
+constexpr std::array<std::string_view, 4> kLookups = {"capability", "driver_for", "torch_tag_for", "first_torch_for"};
+constexpr std::array<std::string_view, 12> kFunctions = {"max",       "min",       "count",     "distinct",
+                                                         "product",   "line",      "times",     "found",
+                                                         kLookups[0], kLookups[1], kLookups[2], kLookups[3]};
 
 class Parser {
  public:
@@ -311,11 +313,11 @@ Value evaluate_call(const Node& node, const Scene& scene) {
     return static_cast<double>(count);
   }
   if (node.name == "found") return scene.found && scene.found(as_text(argument.value));
-  if (node.name == "capability") {
-    if (!scene.capability) return {};
-    const auto capability = scene.capability(as_text(evaluate_node(argument, scene)));
-    if (!capability) return {};
-    return Version{*capability};
+  if (std::find(kLookups.begin(), kLookups.end(), node.name) != kLookups.end()) {
+    const std::string of = as_text(evaluate_node(argument, scene));
+    const auto answer = of.empty() || !scene.lookup ? std::nullopt : scene.lookup(node.name, of);
+    if (!answer) return {};
+    return Version{*answer};
   }
   return over_list(node.name, scene.facts->find(argument.name));
 }

@@ -6,8 +6,10 @@
 // guessed: a comparison or sum with a fact that is not there is neither true nor a value, and `not` of it is true only
 // for a bare name. Operators by rising strength: or, and, not, comparison (= != < <= > >= ~), + -, * /. Numbers may
 // carry KiB, MiB, GiB, % or s. Functions: max, min, count, distinct (of a list), product, line (where a symptom was
-// first seen), times (how often), capability (of a GPU's name, from the catalogue), found (a finding of that kind or
-// "group.*"). Versions and capabilities compare part by part.
+// first seen), times (how often), found (a finding of that kind or "group.*"), and questions to the tables of what is
+// known: capability (of a GPU's name), driver_for (a CUDA version: the oldest driver), torch_tag_for and
+// first_torch_for (a capability: the build of today's PyTorch with code for it, and the first release that had it).
+// Versions and capabilities compare part by part.
 #pragma once
 
 #include <functional>
@@ -36,7 +38,8 @@ struct Scene {
   std::function<std::int64_t(std::string_view symptom)> first_line = {};  // 0 = not seen
   std::function<std::int64_t(std::string_view symptom)> times = {};
   std::function<bool(std::string_view kind)> found = {};  // "oom.*" matches by prefix
-  std::function<std::optional<std::string>(std::string_view gpu_name)> capability = {};
+  // What the tables answer to capability, driver_for, torch_tag_for, first_torch_for.
+  std::function<std::optional<std::string>(std::string_view question, std::string_view of)> lookup = {};
 };
 
 class Expression {
