@@ -94,7 +94,7 @@ struct Check {
   std::string_view id;  // "kmod.nouveau"
   Layer layer = Layer::bus;
   Outcome (*run)(const Machine&) = nullptr;
-  bool performance = false;  // part of doctor --perf alone
+  enum class Use : std::uint8_t { setup, performance, both } use = Use::setup;  // performance: doctor --perf
 };
 
 }  // namespace gpuwright::doctor

@@ -19,7 +19,8 @@ bool matches(std::string_view pattern, std::string_view id) {
 }
 
 bool wanted(const Check& check, const DiagnosisOptions& options) {
-  if (options.only.empty()) return check.performance == options.performance;
+  if (options.only.empty())
+    return check.use == Check::Use::both || (check.use == Check::Use::performance) == options.performance;
   return std::any_of(options.only.begin(), options.only.end(),
                      [&](const std::string& pattern) { return matches(pattern, check.id); });
 }

@@ -53,6 +53,11 @@ std::optional<std::vector<std::string>> end_of_file(const Host& host, std::strin
   std::vector<std::string> lines;
   for (const std::string_view line : split(text, '\n'))
     if (!line.empty()) lines.emplace_back(line.substr(0, 1024));
+  // Of the boot that lasts: an older one's troubles may be over.
+  const auto boot = std::find_if(lines.rbegin(), lines.rend(), [](const std::string& line) {
+    return line.find("Linux version ") != std::string::npos;
+  });
+  if (boot != lines.rend()) lines.erase(lines.begin(), boot.base() - 1);
   if (lines.size() > kMostLines) lines.erase(lines.begin(), lines.end() - static_cast<std::ptrdiff_t>(kMostLines));
   return lines;
 }

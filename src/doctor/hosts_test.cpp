@@ -1,0 +1,86 @@
+// Every tests/hosts/*.txt is a host as doctor may meet it. Its first lines say what has to come out:
+//   # cause: kmod.nouveau           the first cause; "none" for a host where nothing is wrong
+//   # also: drv.mismatch            fatal consequences and warnings, each named; any order
+// and nothing else of weight may be found. Files without "# cause" are bases of others.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "base/text.h"
+#include "doctor/archive.h"
+#include "doctor/capture.h"
+#include "doctor/doctor.h"
+
+namespace gpuwright::doctor {
+namespace {
+
+struct Expected {
+  std::string file;
+  std::string cause;
+  std::set<std::string> also;
+};
+
+std::vector<Expected> expected_hosts() {
+  std::vector<Expected> all;
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(GPUWRIGHT_SOURCE_DIR) + "/tests/hosts")) {
+    if (entry.path().extension() != ".txt") continue;
+    Expected one{entry.path().string(), "", {}};
+    std::ifstream file(entry.path());
+    for (std::string line; std::getline(file, line) && !line.starts_with("== ");) {
+      if (line.starts_with("# cause: ")) one.cause = trim(std::string_view(line).substr(9));
+      if (line.starts_with("# also: "))
+        for (const auto id : split(std::string_view(line).substr(8), ' '))
+          if (!trim(id).empty()) one.also.emplace(trim(id));
+    }
+    if (!one.cause.empty()) all.push_back(std::move(one));
+  }
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.file < b.file; });
+  return all;
+}
+
+class Hosts : public ::testing::TestWithParam<Expected> {};
+
+TEST_P(Hosts, HasExactlyTheFindingsThatItsHeadNames) {
+  const auto archive = read_archive(GetParam().file);
+  ASSERT_TRUE(archive) << archive.error().message();
+  const auto unpacked = UnpackedHost::unpack(*archive);
+  ASSERT_TRUE(unpacked) << unpacked.error().message();
+  const auto host = Host::open(unpacked->root());
+  ASSERT_TRUE(host) << host.error().message();
+  const auto snapshot = captured_snapshot(*host);
+  ASSERT_TRUE(snapshot) << snapshot.error().message();
+  static const auto catalog = catalog::Catalog::load();
+  static const auto book = ProblemBook::load();
+  ASSERT_TRUE(catalog);
+  ASSERT_TRUE(book) << book.error().message();
+  const Machine machine(*host, *catalog, *snapshot ? &**snapshot : nullptr);
+  const Diagnosis diagnosis = diagnose(machine, *book, {});
+
+  std::set<std::string> also;
+  std::string causes;
+  for (const Finding& finding : diagnosis.findings) {
+    EXPECT_EQ(finding.title.find('?'), std::string::npos) << finding.id << ": " << finding.title;
+    if (finding.severity < Severity::warning) continue;
+    if (&finding != diagnosis.first_cause()) also.insert(finding.id);
+    if (finding.severity == Severity::fatal && finding.role == Role::cause) causes += finding.id;
+    for (const Fix& fix : finding.fixes)
+      for (const std::string& command : fix.commands) EXPECT_EQ(command.find("{"), std::string::npos) << command;
+  }
+  const Finding* first = diagnosis.first_cause();
+  EXPECT_EQ(first == nullptr ? "none" : first->id, GetParam().cause);
+  if (first != nullptr && first->severity == Severity::fatal) EXPECT_EQ(causes, GetParam().cause);
+  EXPECT_THAT(also, ::testing::ElementsAreArray(GetParam().also));
+}
+
+INSTANTIATE_TEST_SUITE_P(Captured, Hosts, ::testing::ValuesIn(expected_hosts()), [](const auto& info) {
+  std::string name = std::filesystem::path(info.param.file).stem().string();
+  for (char& c : name)
+    if (c == '-' || c == '.') c = '_';
+  return name;
+});
+
+}  // namespace
+}  // namespace gpuwright::doctor
