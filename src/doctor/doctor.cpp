@@ -8,7 +8,7 @@
 #include "base/rules/template.h"
 #include "base/text.h"
 #include "doctor/checks/checks.h"
-#include "doctor/dialects.h"
+#include "doctor/distribution.h"
 
 namespace gpuwright::doctor {
 namespace {
@@ -74,9 +74,18 @@ std::vector<std::string> commands_for(const ProblemFix& fix, const Dialects& dia
   return commands;
 }
 
-Finding finding_of(const Candidate& candidate, const Dialects& dialects, const std::string& language) {
+// What texts and conditions may ask of any problem.
+FactSheet with_surroundings(FactSheet sheet, const Machine& machine) {
+  sheet.set("kernel_release", machine.host().kernel_release().value_or(""));
+  sheet.set("container", machine.surroundings().container.value_or(""));
+  return sheet;
+}
+
+Finding finding_of(const Candidate& candidate, const Machine& machine, const Dialects& dialects,
+                   const std::string& language) {
   const ProblemText& text = *candidate.text;
-  const Facts& facts = candidate.problem->sheet.facts();
+  const FactSheet sheet = with_surroundings(candidate.problem->sheet, machine);
+  const Facts& facts = sheet.facts();
   Finding finding;
   finding.id = finding.kind = text.id;
   finding.scope = text.scope;
@@ -88,6 +97,9 @@ Finding finding_of(const Candidate& candidate, const Dialects& dialects, const s
   finding.facts = candidate.problem->sheet.values();
   Scene scene;
   scene.facts = &facts;
+  scene.first_line = scene.times = [](std::string_view) { return std::int64_t{0}; };
+  scene.found = [](std::string_view) { return false; };
+  scene.capability = [](std::string_view) { return std::optional<std::string>(); };
   for (const ProblemFix& fix : text.fixes)
     if (fix.when.holds(scene))
       finding.fixes.push_back(
@@ -126,9 +138,10 @@ Diagnosis diagnose(const Machine& machine, const ProblemBook& book, const Diagno
   }
   std::vector<Candidate> candidates = candidates_of(diagnosis.checks, book);
   assign_roles(candidates);
-  const Dialects dialects = dialects_of(machine.host());
+  const auto distribution = read_distribution(machine.host());
+  const Dialects dialects = distribution ? dialects_of(*distribution) : Dialects{"any"};
   for (const Candidate& candidate : candidates)
-    diagnosis.findings.push_back(finding_of(candidate, dialects, options.language));
+    diagnosis.findings.push_back(finding_of(candidate, machine, dialects, options.language));
   return diagnosis;
 }
 

@@ -23,6 +23,10 @@ struct Expected {
   std::set<std::string> also;
 };
 
+void PrintTo(const Expected& expected, std::ostream* out) {
+  *out << std::filesystem::path(expected.file).filename();
+}
+
 std::vector<Expected> expected_hosts() {
   std::vector<Expected> all;
   for (const auto& entry : std::filesystem::directory_iterator(std::string(GPUWRIGHT_SOURCE_DIR) + "/tests/hosts")) {
@@ -56,7 +60,9 @@ TEST_P(Hosts, HasExactlyTheFindingsThatItsHeadNames) {
   static const auto book = ProblemBook::load();
   ASSERT_TRUE(catalog);
   ASSERT_TRUE(book) << book.error().message();
-  const Machine machine(*host, *catalog, *snapshot ? &**snapshot : nullptr);
+  static const auto compat = catalog::Compat::load();
+  ASSERT_TRUE(compat) << compat.error().message();
+  const Machine machine(*host, *catalog, *compat, *snapshot ? &**snapshot : nullptr);
   const Diagnosis diagnosis = diagnose(machine, *book, {});
 
   std::set<std::string> also;
@@ -71,16 +77,20 @@ TEST_P(Hosts, HasExactlyTheFindingsThatItsHeadNames) {
   }
   const Finding* first = diagnosis.first_cause();
   EXPECT_EQ(first == nullptr ? "none" : first->id, GetParam().cause);
-  if (first != nullptr && first->severity == Severity::fatal) EXPECT_EQ(causes, GetParam().cause);
+  if (first != nullptr && first->severity == Severity::fatal) {
+    EXPECT_EQ(causes, GetParam().cause);
+  }
   EXPECT_THAT(also, ::testing::ElementsAreArray(GetParam().also));
 }
 
-INSTANTIATE_TEST_SUITE_P(Captured, Hosts, ::testing::ValuesIn(expected_hosts()), [](const auto& info) {
-  std::string name = std::filesystem::path(info.param.file).stem().string();
+std::string name_of(const ::testing::TestParamInfo<Expected>& host) {
+  std::string name = std::filesystem::path(host.param.file).stem().string();
   for (char& c : name)
     if (c == '-' || c == '.') c = '_';
   return name;
-});
+}
+
+INSTANTIATE_TEST_SUITE_P(Captured, Hosts, ::testing::ValuesIn(expected_hosts()), name_of);
 
 }  // namespace
 }  // namespace gpuwright::doctor

@@ -109,8 +109,9 @@ struct Machine::Found {
   std::unique_ptr<Software> software;
 };
 
-Machine::Machine(const Host& host, const catalog::Catalog& catalog, const device::Snapshot* snapshot)
-    : host_(host), catalog_(catalog), snapshot_(snapshot), found_(std::make_unique<Found>()) {}
+Machine::Machine(const Host& host, const catalog::Catalog& catalog, const catalog::Compat& compat,
+                 const device::Snapshot* snapshot)
+    : host_(host), catalog_(catalog), compat_(compat), snapshot_(snapshot), found_(std::make_unique<Found>()) {}
 Machine::~Machine() = default;
 
 const std::optional<std::vector<PciGpu>>& Machine::pci_gpus() const {
@@ -174,6 +175,14 @@ std::optional<bool> Machine::module_loaded(std::string_view name) const {
 const NvidiaDriver& Machine::nvidia() const {
   if (!found_->nvidia) found_->nvidia = read_nvidia_driver(host_, library_folders());
   return *found_->nvidia;
+}
+
+std::optional<std::string> Machine::driver_cuda() const {
+  if (snapshot_ != nullptr)
+    for (const device::Driver& driver : snapshot_->drivers)
+      if (driver.source == "nvml" && driver.cuda_version) return *driver.cuda_version;
+  const auto version = nvidia().version();
+  return version ? compat_.newest_cuda_of(*version) : std::nullopt;
 }
 
 const Surroundings& Machine::surroundings() const {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "catalog/catalog.h"
+#include "catalog/compat.h"
 #include "device/snapshot.h"
 #include "doctor/host.h"
 
@@ -56,17 +57,19 @@ struct Surroundings {
   bool in_container() const { return container && !container->empty(); }
 };
 
-// Holds what it found; the host and the snapshot have to outlive it. Not thread-safe.
+// Holds what it found; all that it is made of has to outlive it. Not thread-safe.
 class Machine {
  public:
   // snapshot: what the drivers tell; null where they were not asked, as of a captured host without "gpus".
-  Machine(const Host& host, const catalog::Catalog& catalog, const device::Snapshot* snapshot);
+  Machine(const Host& host, const catalog::Catalog& catalog, const catalog::Compat& compat,
+          const device::Snapshot* snapshot);
   ~Machine();
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
   const Host& host() const { return host_; }
   const catalog::Catalog& catalog() const { return catalog_; }
+  const catalog::Compat& compat() const { return compat_; }
   const device::Snapshot* snapshot() const { return snapshot_; }
 
   // Nothing where the bus cannot be listed (no /sys).
@@ -84,6 +87,9 @@ class Machine {
   const NvidiaDriver& nvidia() const;
   const Surroundings& surroundings() const;
 
+  // The newest CUDA that NVIDIA's driver runs: as it tells, else by its version.
+  std::optional<std::string> driver_cuda() const;
+
   // Folders in which the loader looks for libraries of this machine's word size: ld.so.conf and the usual ones.
   const std::vector<std::string>& library_folders() const;
   // Python environments, PyTorch, toolkits (software.h).
@@ -93,6 +99,7 @@ class Machine {
   struct Found;
   const Host& host_;
   const catalog::Catalog& catalog_;
+  const catalog::Compat& compat_;
   const device::Snapshot* snapshot_;
   std::unique_ptr<Found> found_;
 };

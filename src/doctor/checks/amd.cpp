@@ -78,18 +78,6 @@ std::vector<std::string> gfx_of_machine(const Host& host) {
   return names;
 }
 
-// What PyTorch's ROCm wheels hold (their PYTORCH_ROCM_ARCH of 6.4 to 7.x), and what runs as a neighbour of it under
-// HSA_OVERRIDE_GFX_VERSION.
-constexpr std::string_view kWheelTargets[] = {"gfx900",  "gfx906",  "gfx908",  "gfx90a",  "gfx942",
-                                              "gfx950",  "gfx1030", "gfx1100", "gfx1101", "gfx1102",
-                                              "gfx1150", "gfx1151", "gfx1200", "gfx1201"};
-
-std::string_view override_for(std::string_view gfx) {
-  if (gfx.starts_with("gfx103")) return "10.3.0";
-  if (gfx.starts_with("gfx110") || gfx.starts_with("gfx115")) return "11.0.0";
-  return "";
-}
-
 Outcome check_target(const Machine& machine) {
   if (cards(machine).empty()) return not_applicable("no AMD GPU");
   const auto targets = gfx_of_machine(machine.host());
@@ -97,8 +85,9 @@ Outcome check_target(const Machine& machine) {
   Outcome outcome = fine(fmt::format("{}", fmt::join(targets, ", ")));
   if (machine.host().variable("HSA_OVERRIDE_GFX_VERSION")) return outcome;
   for (const std::string& gfx : targets) {
-    if (std::find(std::begin(kWheelTargets), std::end(kWheelTargets), gfx) != std::end(kWheelTargets)) continue;
-    const std::string_view neighbour = override_for(gfx);
+    const catalog::AmdTarget* target = machine.compat().amd_target(gfx);
+    if (target != nullptr && target->rocm) continue;
+    const std::string neighbour = target != nullptr ? target->override_version.value_or("") : "";
     outcome.wrong(neighbour.empty() ? "amd.gfx_none" : "amd.gfx")
         .item("targets", gfx)
         .fact("override", neighbour)

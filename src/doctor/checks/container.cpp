@@ -44,6 +44,33 @@ Outcome check_inside(const Machine& machine) {
   return outcome;
 }
 
+// "cuda>=12.4 brand=tesla,driver>=470,driver<471 ...": words are alternatives, parts between commas belong together.
+// The first word that asks for CUDA is what the image was made for.
+Outcome check_required(const Machine& machine) {
+  const auto wish = machine.host().variable("NVIDIA_REQUIRE_CUDA");
+  if (!wish) return not_applicable("NVIDIA_REQUIRE_CUDA is not set");
+  if (machine.host().variable("NVIDIA_DISABLE_REQUIRE")) return not_applicable("NVIDIA_DISABLE_REQUIRE is set");
+  const auto cuda = machine.driver_cuda();
+  const auto driver = machine.nvidia().version();
+  if (!cuda) return unknown("the driver's CUDA version is not known");
+  for (const std::string_view word : split(*wish, ' ')) {
+    if (!word.starts_with("cuda>=")) continue;
+    const std::string needed(word.substr(6, word.find(',') == std::string_view::npos ? word.npos : word.find(',') - 6));
+    if (compare_versions(*cuda, needed) >= 0) return fine(fmt::format("needs {}, has {}", needed, *cuda));
+    // Within one major version an older driver serves, too: images say so by further words for its branch.
+    if (driver && wish->find(fmt::format("driver>={}", driver->substr(0, driver->find('.')))) != std::string::npos)
+      return fine(fmt::format("needs {}, driver {} is allowed", needed, *driver));
+    Outcome outcome;
+    outcome.wrong("ct.require")
+        .version("needed", needed)
+        .version("cuda_version", *cuda)
+        .version("driver_version", driver.value_or(""))
+        .seen("NVIDIA_REQUIRE_CUDA", word);
+    return outcome;
+  }
+  return fine();
+}
+
 std::optional<Outcome> no_host(const Machine& machine) {
   if (machine.surroundings().in_container()) return not_applicable("this is a container");
   if (machine.gpus_of(Vendor::nvidia).empty()) return not_applicable("no NVIDIA GPU");
@@ -147,9 +174,10 @@ bool has_container_toolkit(const Host& host) {
 }
 
 std::vector<Check> container_checks() {
-  return {{"ct.inside", Layer::container, check_inside}, {"ct.toolkit", Layer::container, check_toolkit},
-          {"ct.snap", Layer::container, check_snap},     {"ct.docker", Layer::container, check_docker_config},
-          {"ct.cdi", Layer::container, check_cdi},       {"ct.cgroup", Layer::container, check_char_links}};
+  return {{"ct.inside", Layer::container, check_inside},        {"ct.require", Layer::container, check_required},
+          {"ct.toolkit", Layer::container, check_toolkit},      {"ct.snap", Layer::container, check_snap},
+          {"ct.docker", Layer::container, check_docker_config}, {"ct.cdi", Layer::container, check_cdi},
+          {"ct.cgroup", Layer::container, check_char_links}};
 }
 
 }  // namespace gpuwright::doctor

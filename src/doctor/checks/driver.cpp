@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 
 #include "base/rules/facts.h"
@@ -95,28 +96,56 @@ Outcome check_library(const Machine& machine) {
   return outcome;
 }
 
-// The newest driver that still knows a GPU, where the catalogue tells; the kernel's log tells, too.
+// The newest branch that still knows a GPU, by the table of architectures; the kernel's log tells, too.
 Outcome check_too_new(const Machine& machine) {
   if (auto outcome = no_question(machine)) return *outcome;
   const auto version = machine.nvidia().version();
+  const std::int64_t branch = version ? to_integer(version->substr(0, version->find('.'))).value_or(0) : 0;
   Outcome outcome = fine();
   for (const PciGpu* gpu : machine.gpus_of(Vendor::nvidia)) {
-    if (!version || gpu->accelerator == nullptr || !gpu->accelerator->last_driver) continue;
-    const std::string& last = *gpu->accelerator->last_driver;
-    const auto branch = [](std::string_view text) {  // "R580", "595.45.04"
-      if (text.starts_with('R')) text.remove_prefix(1);
-      return to_integer(text.substr(0, text.find('.')));
-    };
-    if (!branch(last) || !branch(*version) || *branch(*version) <= *branch(last)) continue;
-    outcome.wrong("drv.too_new")
-        .item("gpus", gpu->name)
-        .version("driver_version", *version)
-        .fact("last_branch", *branch(last))
-        .seen("/proc/driver/nvidia/version", *version);
+    const catalog::ArchitectureWindow* window = machine.compat().architecture(gpu->compute_capability);
+    if (branch == 0 || window == nullptr) continue;
+    if (window->last_driver && branch > *window->last_driver)
+      outcome.wrong("drv.too_new")
+          .item("gpus", gpu->name)
+          .version("driver_version", *version)
+          .fact("last_branch", *window->last_driver)
+          .seen("/proc/driver/nvidia/version", *version);
+    else if (window->first_driver && branch < *window->first_driver)
+      outcome.wrong("drv.too_old")
+          .item("gpus", gpu->name)
+          .version("driver_version", *version)
+          .fact("first_branch", *window->first_driver)
+          .seen("/proc/driver/nvidia/version", *version);
   }
   if (outcome.state != State::wrong)
     if (const auto line = find_in_log(machine.host(), {"NVRM", "supported through the NVIDIA", "Legacy"}))
       outcome.wrong("drv.legacy_branch").evidence.push_back(*line);
+  return outcome;
+}
+
+// "2026-12": of this machine its clock; a captured one says when it was captured.
+std::optional<std::string> month_of(const Host& host) {
+  if (const Json* date = host.captured("date"); date != nullptr && date->is_string())
+    return std::string(date->as_string()->substr(0, 7));
+  if (!host.is_live()) return std::nullopt;
+  const auto today =
+      std::chrono::year_month_day(std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now()));
+  return fmt::format("{:04d}-{:02d}", static_cast<int>(today.year()), static_cast<unsigned>(today.month()));
+}
+
+Outcome check_branch(const Machine& machine) {
+  if (auto outcome = no_question(machine)) return *outcome;
+  const auto version = machine.nvidia().version();
+  const catalog::DriverBranch* branch = version ? machine.compat().branch_of(*version) : nullptr;
+  const auto month = month_of(machine.host());
+  if (branch == nullptr || branch->end.empty() || !month) return unknown("the branch or the date is not known");
+  if (branch->end >= *month) return fine(fmt::format("R{}, until {}", branch->branch, branch->end));
+  Outcome outcome;
+  outcome.wrong("drv.branch")
+      .fact("branch", branch->branch)
+      .fact("end", branch->end)
+      .seen("/proc/driver/nvidia/version", *version);
   return outcome;
 }
 
@@ -138,11 +167,9 @@ Outcome check_nvml(const Machine& machine) {
 }  // namespace
 
 std::vector<Check> driver_checks() {
-  return {{"drv.mismatch", Layer::driver, check_mismatch},
-          {"drv.several", Layer::driver, check_several},
-          {"drv.library", Layer::driver, check_library},
-          {"drv.too_new", Layer::driver, check_too_new},
-          {"drv.nvml", Layer::driver, check_nvml}};
+  return {{"drv.mismatch", Layer::driver, check_mismatch}, {"drv.several", Layer::driver, check_several},
+          {"drv.library", Layer::driver, check_library},   {"drv.too_new", Layer::driver, check_too_new},
+          {"drv.nvml", Layer::driver, check_nvml},         {"drv.branch", Layer::driver, check_branch}};
 }
 
 }  // namespace gpuwright::doctor

@@ -169,9 +169,8 @@ std::optional<Outcome> no_question(const Machine& machine) {
 void name_gpus(const Machine& machine, Problem& problem) {
   for (const PciGpu* gpu : machine.gpus_of(Vendor::nvidia)) {
     problem.item("gpus", gpu->name);
-    // Cards before Turing run the proprietary module alone, and no driver after R580.
-    if (!gpu->compute_capability.empty() && compare_versions(gpu->compute_capability, "7.5") < 0)
-      problem.fact("legacy_gpu", gpu->name);
+    const catalog::ArchitectureWindow* window = machine.compat().architecture(gpu->compute_capability);
+    if (window != nullptr && window->modules == catalog::Modules::proprietary) problem.fact("legacy_gpu", gpu->name);
   }
 }
 
@@ -271,9 +270,9 @@ Outcome check_flavour(const Machine& machine) {
   Outcome outcome = fine(*driver.open ? "open" : "proprietary");
   for (const PciGpu* gpu : machine.gpus_of(Vendor::nvidia)) {
     if (gpu->compute_capability.empty()) continue;
-    const bool needs_proprietary = compare_versions(gpu->compute_capability, "7.5") < 0;
-    const bool needs_open = compare_versions(gpu->compute_capability, "10.0") >= 0;
-    if (*driver.open ? !needs_proprietary : !needs_open) continue;
+    const catalog::ArchitectureWindow* window = machine.compat().architecture(gpu->compute_capability);
+    const auto refused = *driver.open ? catalog::Modules::proprietary : catalog::Modules::open;
+    if (window == nullptr || window->modules != refused) continue;
     outcome.wrong(*driver.open ? "kmod.flavour_open" : "kmod.flavour_closed")
         .item("gpus", gpu->name)
         .version("driver_version", *driver.module_version)

@@ -55,8 +55,8 @@ Outcome check_power(const Machine& machine) {
           .fact("index", gpu.vendor_index)
           .fact("limit_watts", static_cast<std::int64_t>(gpu.power_limit->value))
           .fact("default_watts", static_cast<std::int64_t>(gpu.power_limit_default->value))
-          .seen("power limit", fmt::format("{:.0f} W, by default {:.0f} W", gpu.power_limit->value,
-                                           gpu.power_limit_default->value));
+          .seen("power limit",
+                fmt::format("{:.0f} W, by default {:.0f} W", gpu.power_limit->value, gpu.power_limit_default->value));
   }
   return known ? outcome : unknown("the driver does not tell the power limits");
 }
@@ -69,7 +69,10 @@ Outcome check_clocks(const Machine& machine) {
     if (!gpu.throttle_reasons) continue;
     known = true;
     if ((gpu.throttle_reasons->bits & device::throttle::kApplicationClocks) != 0)
-      outcome.wrong("perf.clocks").item("gpus", name_of(gpu)).fact("index", gpu.vendor_index).seen("clocks", "held by application clocks");
+      outcome.wrong("perf.clocks")
+          .item("gpus", name_of(gpu))
+          .fact("index", gpu.vendor_index)
+          .seen("clocks", "held by application clocks");
   }
   return known ? outcome : unknown("the driver does not tell why clocks are low");
 }
@@ -83,8 +86,10 @@ Outcome check_bar(const Machine& machine) {
     if (!gpu.bar1_total || !gpu.memory_total) continue;
     known = true;
     if (gpu.bar1_total->count <= (256 << 20) && gpu.memory_total->count > (std::int64_t{4} << 30))
-      outcome.wrong("perf.bar").item("gpus", name_of(gpu)).fact("bar_bytes", *gpu.bar1_total).seen(
-          "BAR1", to_string(*gpu.bar1_total));
+      outcome.wrong("perf.bar")
+          .item("gpus", name_of(gpu))
+          .fact("bar_bytes", *gpu.bar1_total)
+          .seen("BAR1", to_string(*gpu.bar1_total));
   }
   return known ? outcome : unknown("the driver does not tell the size of BAR1");
 }
@@ -123,8 +128,11 @@ Outcome check_numa(const Machine& machine) {
     if (!near || allowed.empty()) continue;
     const auto cpus = cpus_of(*near);
     if (std::none_of(cpus.begin(), cpus.end(), [&](std::int64_t cpu) { return allowed.contains(cpu); }))
-      outcome.wrong("perf.numa").item("gpus", gpu.name).fact("cpus", *near).fact("node", node.value_or(0)).seen(
-          gpu.path("local_cpulist"), *near);
+      outcome.wrong("perf.numa")
+          .item("gpus", gpu.name)
+          .fact("cpus", *near)
+          .fact("node", node.value_or(0))
+          .seen(gpu.path("local_cpulist"), *near);
   }
   return outcome;
 }
@@ -142,7 +150,9 @@ Outcome check_governor(const Machine& machine) {
                         : *governor == "powersave";
   if (!slow) return fine(*governor);
   Outcome outcome;
-  outcome.wrong("perf.governor").fact("governor", *governor).seen(folder + "scaling_governor", *governor + (preference ? ", " + *preference : ""));
+  outcome.wrong("perf.governor")
+      .fact("governor", *governor)
+      .seen(folder + "scaling_governor", *governor + (preference ? ", " + *preference : ""));
   return outcome;
 }
 
@@ -192,7 +202,10 @@ Outcome check_data(const Machine& machine) {
   const bool remote = mount->type.starts_with("nfs") || mount->type == "cifs" || mount->type.starts_with("fuse.") ||
                       mount->type == "9p" || mount->type == "ceph";
   if (remote)
-    outcome.wrong("perf.data").fact("folder", folder).fact("type", mount->type).seen("/proc/mounts", fmt::format("{} {} {}", mount->source, mount->target, mount->type));
+    outcome.wrong("perf.data")
+        .fact("folder", folder)
+        .fact("type", mount->type)
+        .seen("/proc/mounts", fmt::format("{} {} {}", mount->source, mount->target, mount->type));
   return outcome;
 }
 
