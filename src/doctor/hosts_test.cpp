@@ -60,9 +60,7 @@ TEST_P(Hosts, HasExactlyTheFindingsThatItsHeadNames) {
   static const auto book = ProblemBook::load();
   ASSERT_TRUE(catalog);
   ASSERT_TRUE(book) << book.error().message();
-  static const auto compat = catalog::Compat::load();
-  ASSERT_TRUE(compat) << compat.error().message();
-  const Machine machine(*host, *catalog, *compat, *snapshot ? &**snapshot : nullptr);
+  const Machine machine(*host, *catalog, *snapshot ? &**snapshot : nullptr);
   const Diagnosis diagnosis = diagnose(machine, *book, {});
 
   std::set<std::string> also;

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "catalog/host_gpus.h"
+#include "doctor/checks/software_advice.h"
 #include "doctor/nvidia_driver.h"
 #include "doctor/software.h"
 #include "doctor/surroundings.h"
@@ -109,10 +109,14 @@ struct Machine::Found {
   std::unique_ptr<Software> software;
 };
 
-Machine::Machine(const Host& host, const catalog::Catalog& catalog, const catalog::Compat& compat,
-                 const device::Snapshot* snapshot)
-    : host_(host), catalog_(catalog), compat_(compat), snapshot_(snapshot), found_(std::make_unique<Found>()) {}
+Machine::Machine(const Host& host, const catalog::Catalog& catalog, const device::Snapshot* snapshot)
+    : host_(host), catalog_(catalog), snapshot_(snapshot), found_(std::make_unique<Found>()) {}
 Machine::~Machine() = default;
+
+const catalog::Compat& Machine::compat() const {
+  static const catalog::Compat none;
+  return known_compat() == nullptr ? none : *known_compat();
+}
 
 const std::optional<std::vector<PciGpu>>& Machine::pci_gpus() const {
   if (found_->gpus_read) return found_->gpus;
@@ -182,7 +186,7 @@ std::optional<std::string> Machine::driver_cuda() const {
     for (const device::Driver& driver : snapshot_->drivers)
       if (driver.source == "nvml" && driver.cuda_version) return *driver.cuda_version;
   const auto version = nvidia().version();
-  return version ? compat_.newest_cuda_of(*version) : std::nullopt;
+  return version ? compat().newest_cuda_of(*version) : std::nullopt;
 }
 
 const Surroundings& Machine::surroundings() const {

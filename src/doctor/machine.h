@@ -61,15 +61,14 @@ struct Surroundings {
 class Machine {
  public:
   // snapshot: what the drivers tell; null where they were not asked, as of a captured host without "gpus".
-  Machine(const Host& host, const catalog::Catalog& catalog, const catalog::Compat& compat,
-          const device::Snapshot* snapshot);
+  Machine(const Host& host, const catalog::Catalog& catalog, const device::Snapshot* snapshot);
   ~Machine();
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
   const Host& host() const { return host_; }
   const catalog::Catalog& catalog() const { return catalog_; }
-  const catalog::Compat& compat() const { return compat_; }
+  const catalog::Compat& compat() const;  // data/compat.toml; empty where that cannot be read
   const device::Snapshot* snapshot() const { return snapshot_; }
 
   // Nothing where the bus cannot be listed (no /sys).
@@ -99,7 +98,6 @@ class Machine {
   struct Found;
   const Host& host_;
   const catalog::Catalog& catalog_;
-  const catalog::Compat& compat_;
   const device::Snapshot* snapshot_;
   std::unique_ptr<Found> found_;
 };

@@ -185,7 +185,7 @@ Outcome check_slurm_job(const Machine& machine) {
 std::vector<Check> cluster_checks() {
   return {{"k8s.runtime", Layer::cluster, check_runtime},     {"k8s.plugin", Layer::cluster, check_plugin},
           {"k8s.node", Layer::cluster, check_node},           {"slurm.gres", Layer::cluster, check_slurm},
-          {"slurm.count", Layer::cluster, check_slurm_count}, {"slurm.job", Layer::cluster, check_slurm_job}};
+          {"slurm.count", Layer::cluster, check_slurm_count}, {"slurm.job", Layer::container, check_slurm_job}};
 }
 
 }  // namespace gpuwright::doctor
