@@ -99,7 +99,7 @@ Finding finding_of(const Candidate& candidate, const Machine& machine, const Dia
   scene.facts = &facts;
   scene.first_line = scene.times = [](std::string_view) { return std::int64_t{0}; };
   scene.found = [](std::string_view) { return false; };
-  scene.capability = [](std::string_view) { return std::optional<std::string>(); };
+  scene.lookup = [](std::string_view, std::string_view) { return std::optional<std::string>(); };
   for (const ProblemFix& fix : text.fixes)
     if (fix.when.holds(scene))
       finding.fixes.push_back(
