@@ -12,6 +12,7 @@ Command fit_command();
 Command model_show_command();
 Command model_list_command();
 Command explain_command();
+Command setup_command();
 Command stat_command();
 Command ps_command();
 Command topo_command();
