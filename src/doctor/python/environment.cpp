@@ -107,7 +107,8 @@ std::vector<std::string> Search::candidates() const {
   std::vector<std::string> prefixes;
   for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"})
     if (const auto prefix = host_.variable(name)) prefixes.push_back(*prefix);
-  for (const char* name : {".venv", "venv", "env"}) prefixes.push_back(host_.working_directory() + "/" + name);
+  const std::string here = host_.working_directory() == "/" ? "" : host_.working_directory();
+  for (const char* name : {".venv", "venv", "env"}) prefixes.push_back(here + "/" + name);
   for (const char* prefix : {"/usr", "/usr/local", "/opt/venv", "/venv", "/opt/conda", "/opt/python"})
     prefixes.emplace_back(prefix);
   std::vector<std::string> roots = {"/opt/conda", "/opt/miniconda3", "/opt/anaconda3", "/opt/miniforge3"};
