@@ -7,7 +7,6 @@
 #include <set>
 
 #include "base/text.h"
-#include "doctor/checks/software_advice.h"
 #include "doctor/nvidia_driver.h"
 #include "doctor/software.h"
 #include "doctor/surroundings.h"
@@ -114,8 +113,11 @@ Machine::Machine(const Host& host, const catalog::Catalog& catalog, const device
 Machine::~Machine() = default;
 
 const catalog::Compat& Machine::compat() const {
-  static const catalog::Compat none;
-  return known_compat() == nullptr ? none : *known_compat();
+  static const catalog::Compat loaded = [] {
+    auto compat = catalog::Compat::load();
+    return compat ? std::move(*compat) : catalog::Compat{};
+  }();
+  return loaded;
 }
 
 const std::optional<std::vector<PciGpu>>& Machine::pci_gpus() const {

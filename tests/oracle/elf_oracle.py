@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 
-SYMBOL = re.compile(r"\s*\d+: [0-9a-f]+ +\S+ (\S+) +(\S+) +\S+ +(?:\[.*?\] +)?(\S+)(?: (\S+))?")
+SYMBOL = re.compile(r"\s*\d+: [0-9a-f]+ +\S+ (\S+) +(\S+|<OS specific>: \d+) +\S+ +(?:\[.*?\] +)?(\S+)(?: (\S+))?")
 DYNAMIC = {"NEEDED": "needed", "SONAME": "soname", "RPATH": "rpath", "RUNPATH": "runpath"}
 
 
@@ -61,7 +61,10 @@ def version_facts(path):
 def image_facts(path, tool):
     counts = collections.Counter()
     for option, prefix in (("--list-elf", "sm"), ("--list-ptx", "compute")):
-        for line in run(tool, option, path).splitlines():
+        done = subprocess.run([tool, option, path], check=False, capture_output=True, text=True)
+        if "fatal" in done.stdout + done.stderr:  # it gave up half-way, as on architectures that it has left behind
+            return None
+        for line in done.stdout.splitlines():
             match = re.search(r"\.sm_(\d+[af]?)\.(?:cubin|ptx)$", line)
             if match:
                 counts[f"{prefix}_{match[1]}"] += 1
@@ -82,11 +85,12 @@ def ours(program, paths):
 def difference(path, got, tool):
     wanted = collections.Counter([*dynamic_facts(path), *symbol_facts(path), *version_facts(path)])
     found = collections.Counter(line for line in got if not line.startswith(("section ", "machine ")))
+    has_code = any(line.startswith(("section .nv_fatbin ", "section __nv_relfatbin ")) for line in got)
+    images = image_facts(path, tool) if tool and has_code else None
+    wanted.update(images or [])
     for line in list(found):
-        if line.startswith("image ") and not tool:
+        if line.startswith("image ") and images is None:
             del found[line]
-    if tool and any(line.startswith(("section .nv_fatbin ", "section __nv_relfatbin ")) for line in got):
-        wanted.update(image_facts(path, tool))
     return [f"{path}: readelf has, we lack: {line}" for line in sorted(wanted - found)] + [
         f"{path}: we have, readelf lacks: {line}" for line in sorted(found - wanted)]
 

@@ -21,14 +21,14 @@ std::vector<std::string> compiled_when_loaded(const Machine& machine, const Torc
 }
 
 void compare_driver(const Machine& machine, const Torch& torch, const std::string& driver, Outcome& outcome) {
-  const catalog::Compat* compat = known_compat();
+  const catalog::Compat& compat = machine.compat();
   const std::string& cuda = *torch.build().cuda;
-  const auto floor = compat->driver_floor(cuda);
+  const auto floor = compat.driver_floor(cuda);
   const auto tell = [&](std::string_view id, const std::string& needed) {
     Problem& problem = outcome.wrong(id);
     describe(machine, torch, problem);
     problem.version("driver_version", driver).version("driver_needed", needed);
-    problem.version("driver_cuda", compat->newest_cuda_of(driver).value_or(""));
+    problem.version("driver_cuda", compat.newest_cuda_of(driver).value_or(""));
     problem.seen("/proc/driver/nvidia/version", driver);
     return &problem;
   };
@@ -36,7 +36,7 @@ void compare_driver(const Machine& machine, const Torch& torch, const std::strin
     tell("cuda.driver", *floor);
     return;
   }
-  const auto* release = compat->cuda_release(catalog::version_prefix(cuda, 2));
+  const auto* release = compat.cuda_release(catalog::version_prefix(cuda, 2));
   if (release == nullptr || compare_versions(driver, release->driver) >= 0) return;
   for (const std::string& capability : compiled_when_loaded(machine, torch))
     tell("cuda.driver.ptx", release->driver)->item("capability", capability);
@@ -53,7 +53,6 @@ Outcome check_cuda_driver(const Machine& machine) {
   if (machine.surroundings().wsl) return not_applicable("the driver is that of Windows");
   const auto driver = driver_for_programs(machine);
   if (!driver) return unknown("the driver's version is not known");
-  if (known_compat() == nullptr) return unknown("the table of CUDA versions cannot be read");
   Outcome outcome = fine();
   bool any = false;
   for (const Torch& torch : machine.software().torches()) {
@@ -62,7 +61,7 @@ Outcome check_cuda_driver(const Machine& machine) {
     compare_driver(machine, torch, *driver, outcome);
   }
   if (outcome.state == State::wrong) return outcome;
-  const auto newest = known_compat()->newest_cuda_of(*driver);
+  const auto newest = machine.compat().newest_cuda_of(*driver);
   return fine(fmt::format("driver {} runs CUDA{}{}", *driver, newest ? " up to " + *newest : "",
                           any ? ", PyTorch's included" : ""));
 }

@@ -51,14 +51,14 @@ void compare_with_torch(const Machine& machine, const Toolkit& toolkit, Outcome&
 void compare_with_driver(const Machine& machine, const Toolkit& toolkit, Outcome& outcome) {
   const auto driver = driver_for_programs(machine);
   if (!machine.has_nvidia() || !driver || toolkit.version.empty()) return;
-  const auto floor = known_compat()->driver_floor(toolkit.version);
+  const auto floor = machine.compat().driver_floor(toolkit.version);
   if (!floor || compare_versions(*driver, *floor) >= 0) return;
   outcome.wrong("cuda.toolkit.newer")
       .version("toolkit_version", toolkit.version)
       .fact("folder", toolkit.folder)
       .version("driver_version", *driver)
       .version("driver_needed", *floor)
-      .version("driver_cuda", known_compat()->newest_cuda_of(*driver).value_or(""))
+      .version("driver_cuda", machine.compat().newest_cuda_of(*driver).value_or(""))
       .seen(toolkit.folder, toolkit.version);
 }
 
@@ -103,7 +103,6 @@ Outcome check_cuda_toolkit(const Machine& machine) {
     if (outcome.state == State::wrong) return outcome;
     return not_applicable("no CUDA toolkit (only needed to build)");
   }
-  if (known_compat() == nullptr) return unknown("the table of CUDA versions cannot be read");
   const Toolkit& toolkit = toolkits.front();
   compare_with_torch(machine, toolkit, outcome);
   compare_with_driver(machine, toolkit, outcome);
@@ -121,9 +120,7 @@ Outcome check_cuda_gcc(const Machine& machine) {
   const auto compiler = host_compiler(host);
   if (!compiler) return unknown("no GCC whose version can be read");
   const Toolkit& toolkit = toolkits.front();
-  const auto newest = known_compat() == nullptr
-                          ? std::nullopt
-                          : known_compat()->newest_gcc(catalog::version_prefix(toolkit.version, 2));
+  const auto newest = machine.compat().newest_gcc(catalog::version_prefix(toolkit.version, 2));
   if (!newest) return unknown(fmt::format("the compilers of CUDA {} are not in the table", toolkit.version));
   if (compiler->major <= *newest)
     return fine(fmt::format("GCC {}, CUDA {} takes up to {}", compiler->major, toolkit.version, *newest));

@@ -30,7 +30,7 @@ void check_tensorflow(const Machine& machine, const PythonEnvironment& environme
   }
   if (missing.empty()) return;
   const auto& loader = machine.software().loader();
-  const auto* release = known_compat() == nullptr ? nullptr : known_compat()->tensorflow_release(tensorflow.version);
+  const auto* release = machine.compat().tensorflow_release(tensorflow.version);
   const std::string cudnn = release == nullptr ? "" : release->cudnn.substr(0, release->cudnn.find('.'));
   if (!cudnn.empty() && loader.find("libcudnn.so." + cudnn)) return;  // the system has them
   Problem& problem = tell(outcome, "fw.tensorflow", environment, tensorflow);
@@ -53,8 +53,7 @@ void check_jax(const Machine& machine, const PythonEnvironment& environment, Out
     if (environment.find("jax-rocm60-plugin") != nullptr || environment.find("jax-rocm7-plugin") != nullptr) return;
     Problem& problem = tell(outcome, "fw.jax", environment, *jaxlib);
     const bool thirteen =
-        driver && known_compat() != nullptr &&
-        meets(*driver, ">=" + known_compat()->driver_floor("13.0").value_or("580.65.06")).value_or(false);
+        driver && meets(*driver, ">=" + machine.compat().driver_floor("13.0").value_or("580.65.06")).value_or(false);
     bool old = false;  // CUDA 13 has left Maxwell, Pascal and Volta behind
     for (const std::string& capability : nvidia_capabilities(machine)) old = old || *sm_of(capability) < 75;
     problem.fact("extra", thirteen && !old ? "cuda13" : "cuda12");

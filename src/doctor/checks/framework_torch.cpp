@@ -18,26 +18,24 @@ enum class Serves : std::uint8_t { yes, no, unknown };
 Serves serves(const Machine& machine, const Torch& torch, const std::string& capability) {
   if (torch.gpu_code())
     return torch.gpu_code()->coverage(*sm_of(capability)) == Coverage::none ? Serves::no : Serves::yes;
-  const catalog::Compat* compat = known_compat();
-  const auto* release = compat == nullptr || !is_release(torch.build().version)
-                            ? nullptr
-                            : compat->torch_release(public_version(torch.build().version));
+  const catalog::Compat& compat = machine.compat();
+  const auto* release =
+      is_release(torch.build().version) ? compat.torch_release(public_version(torch.build().version)) : nullptr;
   if (release == nullptr) return Serves::unknown;
   for (const catalog::TorchBuild& build : release->builds) {
     if (build.cuda != catalog::version_prefix(*torch.build().cuda, 2)) continue;
-    const auto runs = compat->runs_on(build, capability, machine.host().machine().value_or("") == "aarch64");
+    const auto runs = compat.runs_on(build, capability, machine.host().machine().value_or("") == "aarch64");
     if (runs) return *runs ? Serves::yes : Serves::no;
   }
   return Serves::unknown;
 }
 
-void list_code(const Torch& torch, Problem& problem) {
+void list_code(const Machine& machine, const Torch& torch, Problem& problem) {
   if (torch.gpu_code()) {
     for (const GpuCode code : torch.gpu_code()->usual()) problem.item("torch_archs", to_string(code));
     return;
   }
-  const catalog::Compat* compat = known_compat();
-  const auto* release = compat == nullptr ? nullptr : compat->torch_release(public_version(torch.build().version));
+  const auto* release = machine.compat().torch_release(public_version(torch.build().version));
   const auto* build = release == nullptr ? nullptr : release->build(torch.build().tag());
   if (build == nullptr) return;
   for (const std::string& arch : build->archs)
@@ -56,7 +54,7 @@ void check_cuda_build(const Machine& machine, const Torch& torch, Outcome& outco
   if (without == 0) return;
   Problem& problem = outcome.wrong(without == told ? "fw.torch.arch" : "fw.torch.arch.some");
   describe(machine, torch, problem);
-  list_code(torch, problem);
+  list_code(machine, torch, problem);
   for (const PciGpu* gpu : gpus) {
     const auto sm = sm_of(gpu->compute_capability);
     if (!sm || serves(machine, torch, gpu->compute_capability) != Serves::no) continue;
@@ -79,10 +77,8 @@ void check_build(const Machine& machine, const Torch& torch, Outcome& outcome) {
   if (wrong != nullptr) {
     Problem& problem = outcome.wrong(wrong);
     describe(machine, torch, problem);
-    const auto* release =
-        known_compat() == nullptr ? nullptr : known_compat()->torch_release(public_version(build.version));
-    if (release == nullptr && known_compat() != nullptr && !known_compat()->torch.empty())
-      release = &known_compat()->torch.back();
+    const auto* release = machine.compat().torch_release(public_version(build.version));
+    if (release == nullptr && !machine.compat().torch.empty()) release = &machine.compat().torch.back();
     if (release != nullptr && release->rocm) problem.fact("rocm_tag", "rocm" + *release->rocm);
   } else if (build.cuda && nvidia) {
     check_cuda_build(machine, torch, outcome);
@@ -97,14 +93,14 @@ struct Companion {
 constexpr Companion kCompanions[] = {{"torchvision", true}, {"torchaudio", true}, {"torchtext", true},
                                      {"xformers", false},   {"vllm", false},      {"fbgemm-gpu", false}};
 
-std::optional<std::string> wanted_torch(const Host& host, const Distribution& companion) {
-  const auto metadata = host.text(companion.folder + "/METADATA", kMostMetadata);
+std::optional<std::string> wanted_torch(const Machine& machine, const Distribution& companion) {
+  const auto metadata = machine.host().text(companion.folder + "/METADATA", kMostMetadata);
   if (metadata)
     for (const Requirement& requirement : requirements_in(*metadata))
       if (requirement.name == "torch" && !requirement.optional && requirement.pin()) return requirement.pin();
-  if (known_compat() == nullptr || !is_release(companion.version)) return std::nullopt;
+  if (!is_release(companion.version)) return std::nullopt;
   const std::string series(minor_version(companion.version));
-  for (const catalog::TorchRelease& release : known_compat()->torch) {
+  for (const catalog::TorchRelease& release : machine.compat().torch) {
     const auto& known = companion.name == "torchvision" ? release.vision : release.audio;
     const bool of_pair = companion.name == "torchvision" || companion.name == "torchaudio";
     if (of_pair && known && *known == series) return release.version;
@@ -116,7 +112,7 @@ void compare_companion(const Machine& machine, const Torch& torch, const Compani
   const Distribution* distribution = torch.environment().find(companion.name);
   if (distribution == nullptr || !is_release(torch.build().version)) return;
   const std::string_view tag = torch.build().tag(), own_tag = local_tag(distribution->version);
-  const auto wanted = wanted_torch(machine.host(), *distribution);
+  const auto wanted = wanted_torch(machine, *distribution);
   const bool other_release = wanted && minor_version(*wanted) != minor_version(torch.build().version);
   const bool other_tag = !tag.empty() && !own_tag.empty() && tag != own_tag;
   if (!other_release && !other_tag) return;
@@ -124,8 +120,7 @@ void compare_companion(const Machine& machine, const Torch& torch, const Compani
   describe(machine, torch, problem);
   problem.item("package", distribution->name).item("package_version", distribution->version);
   if (other_release) problem.item("wanted_torch", *wanted);
-  const auto* release =
-      known_compat() == nullptr ? nullptr : known_compat()->torch_release(public_version(torch.build().version));
+  const auto* release = machine.compat().torch_release(public_version(torch.build().version));
   if (release != nullptr && release->vision) problem.fact("wanted_vision", *release->vision);
   problem.fact("tag", tag).seen(distribution->folder, distribution->version);
 }

@@ -36,11 +36,6 @@ const catalog::TorchBuild* best_of(const catalog::Compat& compat, const catalog:
 
 }  // namespace
 
-const catalog::Compat* known_compat() {
-  static const Result<catalog::Compat> compat = catalog::Compat::load();
-  return compat ? &*compat : nullptr;
-}
-
 std::optional<Sm> sm_of(std::string_view capability) {
   const std::size_t dot = capability.find('.');
   if (dot == std::string_view::npos || dot + 2 != capability.size()) return std::nullopt;
@@ -86,18 +81,18 @@ std::optional<std::string> driver_for_programs(const Machine& machine) {
 }
 
 std::optional<TorchAdvice> advised_torch(const Machine& machine, std::string_view current) {
-  const catalog::Compat* compat = known_compat();
+  const catalog::Compat& compat = machine.compat();
   const std::vector<std::string> gpus = nvidia_capabilities(machine);
-  if (compat == nullptr || gpus.empty()) return std::nullopt;
+  if (gpus.empty()) return std::nullopt;
   const bool aarch64 = machine.host().machine().value_or("") == "aarch64";
   const auto driver = driver_for_programs(machine);
   const auto advice = [](const catalog::TorchRelease& release, const catalog::TorchBuild& build) {
     return TorchAdvice{release.newest, build.tag, release.vision.value_or("")};
   };
-  if (const auto* same = current.empty() ? nullptr : compat->torch_release(current))
-    if (const auto* build = best_of(*compat, *same, gpus, driver, aarch64)) return advice(*same, *build);
-  for (auto release = compat->torch.rbegin(); release != compat->torch.rend(); ++release)
-    if (const auto* build = best_of(*compat, *release, gpus, driver, aarch64)) return advice(*release, *build);
+  if (const auto* same = current.empty() ? nullptr : compat.torch_release(current))
+    if (const auto* build = best_of(compat, *same, gpus, driver, aarch64)) return advice(*same, *build);
+  for (auto release = compat.torch.rbegin(); release != compat.torch.rend(); ++release)
+    if (const auto* build = best_of(compat, *release, gpus, driver, aarch64)) return advice(*release, *build);
   return std::nullopt;
 }
 

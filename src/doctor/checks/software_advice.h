@@ -13,9 +13,6 @@
 
 namespace gpuwright::doctor {
 
-// data/compat.toml, read once; null when it cannot be.
-const catalog::Compat* known_compat();
-
 // "8.9" -> 89; nothing for "gfx942" and "".
 std::optional<Sm> sm_of(std::string_view capability);
 std::string capability_of(Sm sm);  // 89 -> "8.9"
