@@ -28,7 +28,8 @@ constexpr Translation kChinese[] = {
     // Options of every command.
     {"answer in JSON, with a versioned schema", "以 JSON 回答，带版本化的 schema"},
     {"no colours (also: set NO_COLOR)", "不使用颜色（也可设置 NO_COLOR）"},
-    {"language of help, and of what is fixed in fit's answers", "帮助的语言，也用于 fit 答案中的固定词句"},
+    {"language of help, of explain's and run's answers, and of what is fixed in fit's",
+     "帮助的语言，也用于 explain 与 run 的答案，以及 fit 答案中的固定词句"},
     {"explain the command", "说明该命令"},
     {"print the version", "打印版本号"},
     // help, version.
@@ -37,6 +38,35 @@ constexpr Translation kChinese[] = {
     {"Shows what a command takes, with examples. Without a command it lists all of them.",
      "显示命令的参数与示例；不给命令时列出全部命令。"},
     {"the command's name, in one or two words", "命令名，一个或两个词"},
+    // run.
+    {"Run a job, and tell what it did to the GPUs or why it failed", "运行作业，并说明它如何使用 GPU 或为何失败"},
+    {"Starts COMMAND as it stands, without a shell, and passes its output on unchanged, on a terminal as on one. While "
+     "it runs the GPUs are looked at about once a second, which takes far less than a hundredth of a processor. When "
+     "it fails, what it printed is explained (as 'gpuwright explain' does; where memory ran out, 'fit' computes what "
+     "would fit from the command line), with the memory that it held to the moment of its death. When it ends well, "
+     "a few lines on standard error tell how much memory of the card it took, how busy the GPU was, and what could be "
+     "better.\n\n"
+     "The job's processes are known by descent, also when they become daemons. Nothing is ever killed: Ctrl-C goes "
+     "to the job as always, and signals that are sent to gpuwright (TERM, HUP, INT, QUIT, USR1, USR2) are passed on. "
+     "With --json the report on standard error is JSON.",
+     "按原样启动命令，不经过 shell，输出原样传出，在终端上仍视为终端。运行期间约每秒查看一次 "
+     "GPU，开销远低于一个处理器的"
+     "百分之一。失败时解释其输出（同 gpuwright explain；显存不足时由 fit "
+     "根据命令行算出可行的设置），并给出直到终止时刻的"
+     "显存曲线。正常结束时，在标准错误上用几行说明占用了多少显存、GPU 有多忙、哪里可以改进。\n\n"
+     "作业的进程按血缘识别，成为守护进程后也一样。从不杀死任何进程：Ctrl-C 照常传给作业，发给 gpuwright "
+     "的信号（TERM、HUP、"
+     "INT、QUIT、USR1、USR2）会转发。使用 --json 时标准错误上的报告为 JSON。"},
+    {"program and arguments; its options are its own", "程序及其参数；其后的选项属于该程序"},
+    {"write the whole report there as JSON (gpuwright.run/1)", "把完整报告以 JSON 写入该文件（gpuwright.run/1）"},
+    {"say nothing when the job ended well", "作业正常结束时不输出报告"},
+    {"between two looks at the GPUs (default: 0.25 in the first 10 s, then 1)",
+     "两次查看 GPU 的间隔（默认：前 10 秒为 0.25，其后为 1）"},
+    {"the job's own exit code, 128 + N when signal N ended it", "作业自己的退出码；被信号 N 结束时为 128 + N"},
+    {"125  gpuwright itself failed (wrong words, a report that cannot be written)",
+     "125  gpuwright 自身失败（参数有误、报告无法写入）"},
+    {"126  COMMAND cannot be executed", "126  命令无法执行"},
+    {"127  there is no such COMMAND", "127  没有该命令"},
     // The GPUs that are here.
     {"Show what the GPUs of this machine are doing", "显示本机 GPU 正在做什么"},
     {"Show who uses the GPUs: process, user, container or job", "显示谁在使用 GPU：进程、用户、容器或作业"},

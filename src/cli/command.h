@@ -100,6 +100,9 @@ struct Command {
   // Prints the answer and gives the exit code; an error is printed by the caller as "gpuwright: ...".
   std::function<Result<int>(const Arguments&, const Console&)> run;
   bool hidden = false;  // not listed: for building and packaging
+  // The first word that is no option begins a command line of somebody else: options behind it are not ours.
+  bool takes_command_line = false;
+  int own_failure = 0;  // exit code of every error, where the usual ones would be taken for the command line's own
 };
 
 // Every command, in the order of the help page. A new command is one file with a function `Command x_command()` and

@@ -13,6 +13,7 @@ Command model_show_command();
 Command model_list_command();
 Command explain_command();
 Command setup_command();
+Command run_command();
 Command stat_command();
 Command ps_command();
 Command topo_command();

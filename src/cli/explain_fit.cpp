@@ -145,16 +145,25 @@ class FitAnswers {
 
 Status add_answers_of_fit(const std::string& words, const std::string& log, const catalog::Catalog& catalog,
                           explain::Explanation& explanation, const Console& console) {
+  std::vector<std::string> apart;
+  for (const std::string_view word : split(words, ' '))
+    if (!trim(word).empty()) apart.emplace_back(trim(word));
+  std::unique_ptr<ByteSource> source;
+  if (memory_finding(explanation) != nullptr && log != "-" && !is_directory(log))
+    if (auto opened = open_file(log)) source = std::move(*opened);
+  return add_answers_of_fit(apart, source.get(), catalog, explanation, console);
+}
+
+Status add_answers_of_fit(const std::vector<std::string>& words, const ByteSource* log, const catalog::Catalog& catalog,
+                          explain::Explanation& explanation, const Console& console) {
   Finding* finding = memory_finding(explanation);
   if (finding == nullptr) return {};
   std::vector<std::string> line = {"fit"};
-  for (const std::string_view word : split(words, ' '))
-    if (!trim(word).empty()) line.emplace_back(trim(word));
+  line.insert(line.end(), words.begin(), words.end());
   // MODEL may come from the log: the parser does not ask for it.
   Arguments job = GW_TRY(parse(line, commands())).arguments;
-  if (log != "-" && !is_directory(log)) {
-    const auto source = open_file(log);
-    const auto memory = source ? fit::read_memory_log(**source) : tl::unexpected(source.error());
+  if (log != nullptr) {
+    const auto memory = fit::read_memory_log(*log);
     if (memory)
       if (const auto laid = with_log(job, memory->run, catalog)) job = laid->arguments;
   }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file.h"
 #include "catalog/catalog.h"
 #include "cli/command.h"
 #include "explain/explain.h"
@@ -17,6 +18,10 @@ namespace gpuwright::cli {
 // "-" cannot be. Without words a log that does not tell the job is no error; with words that fit refuses, the error is
 // fit's.
 Status add_answers_of_fit(const std::string& words, const std::string& log, const catalog::Catalog& catalog,
+                          explain::Explanation& explanation, const Console& console);
+
+// The same for words that are known one by one, and a log that is at hand (null: none).
+Status add_answers_of_fit(const std::vector<std::string>& words, const ByteSource* log, const catalog::Catalog& catalog,
                           explain::Explanation& explanation, const Console& console);
 
 }  // namespace gpuwright::cli

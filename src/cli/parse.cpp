@@ -85,14 +85,16 @@ class Reader {
     bool only_plain = false;
     while (at_ < words_.size()) {
       const std::string word = words_[at_++];
-      if (only_plain || !is_option_word(word))
+      if (only_plain || !is_option_word(word)) {
         plain_.push_back(word);
-      else if (word == "--")
+        only_plain = only_plain || (command_ && command_->takes_command_line);
+      } else if (word == "--") {
         only_plain = true;
-      else if (word[1] == '-')
+      } else if (word[1] == '-') {
         GW_TRY(read_long(word));
-      else
+      } else {
         GW_TRY(read_short(word));
+      }
     }
     return {};
   }
@@ -209,6 +211,11 @@ bool has_flag(const std::vector<std::string>& words, std::string_view name, std:
   });
 }
 
+const Command* command_meant(const std::vector<std::string>& words, const std::vector<Command>& commands) {
+  const auto places = leading_plain_words(words);
+  return places.empty() ? nullptr : find_command(words[places.front()], commands);
+}
+
 const Command* find_command(std::string_view name, const std::vector<Command>& commands) {
   const auto found =
       std::find_if(commands.begin(), commands.end(), [&](const Command& command) { return command.name == name; });
@@ -249,17 +256,18 @@ Result<Invocation> parse(const std::vector<std::string>& words, const std::vecto
     invocation.command = found;
     ++taken;
   }
-  const bool help = has_flag(words, "--help", "-h") || has_flag(words, "--version");
   const bool word_is_unused = taken < places.size() && (!invocation.command || invocation.command->arguments.empty());
   if (word_is_unused && (taken == 0 || is_group(name, commands)))
     return unknown_command((name.empty() ? "" : name + " ") + words[places[taken]], commands);
-  if (!invocation.command && taken > 0 && !help)
+  const bool asks = has_flag(words, "--help", "-h") || has_flag(words, "--version");
+  if (!invocation.command && taken > 0 && !asks)
     return usage(fmt::format("'{}' is the beginning of several commands", name), help_hint(nullptr));
   for (std::size_t i = taken; i > 0; --i) left.erase(left.begin() + static_cast<std::ptrdiff_t>(places[i - 1]));
 
   Reader reader(std::move(left), invocation.command);
   GW_TRY(reader.read_all());
   invocation.arguments = reader.take_arguments();
+  const bool help = invocation.arguments.has("--help") || invocation.arguments.has("--version");
   if (invocation.command && !help) GW_TRY(assign(*invocation.command, reader.plain_words(), invocation.arguments));
   return invocation;
 }

@@ -25,6 +25,9 @@ Result<Invocation> parse(const std::vector<std::string>& words, const std::vecto
 // Whether the option stands among the words; usable before (and whether or not) they can be parsed.
 bool has_flag(const std::vector<std::string>& words, std::string_view name, std::string_view short_name = {});
 
+// The command that the first plain word names, whatever else is wrong with the words; or nullptr.
+const Command* command_meant(const std::vector<std::string>& words, const std::vector<Command>& commands);
+
 // The command called exactly that, or nullptr.
 const Command* find_command(std::string_view name, const std::vector<Command>& commands);
 // `topic` and everything below it ("gpus" gives "gpus show" as well); hidden ones left out.

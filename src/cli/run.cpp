@@ -103,7 +103,9 @@ int run(const std::vector<std::string>& words, const Console& console) {
   if (code) return *code;
   Console adjusted = console;
   adjusted.json = console.json || has_flag(words, "--json");
-  return report(code.error(), adjusted);
+  const int usual = report(code.error(), adjusted);
+  const Command* meant = command_meant(words, commands());
+  return meant && meant->own_failure != 0 ? meant->own_failure : usual;
 }
 
 }  // namespace gpuwright::cli
