@@ -13,6 +13,7 @@
 #include "doctor/archive.h"
 #include "doctor/capture.h"
 #include "doctor/doctor.h"
+#include "doctor/testing/elf_builder.h"
 
 namespace gpuwright::doctor {
 namespace {
@@ -45,11 +46,18 @@ std::vector<Expected> expected_hosts() {
   return all;
 }
 
+// A file "@elf soname=libx.so.1 ..." is a library of that description.
+void build_libraries(Archive& archive) {
+  for (auto& [path, entry] : archive)
+    if (entry.text.starts_with("@elf ")) entry.text = testing::build_elf_from(trim(entry.text));
+}
+
 class Hosts : public ::testing::TestWithParam<Expected> {};
 
 TEST_P(Hosts, HasExactlyTheFindingsThatItsHeadNames) {
-  const auto archive = read_archive(GetParam().file);
+  auto archive = read_archive(GetParam().file);
   ASSERT_TRUE(archive) << archive.error().message();
+  build_libraries(*archive);
   const auto unpacked = UnpackedHost::unpack(*archive);
   ASSERT_TRUE(unpacked) << unpacked.error().message();
   const auto host = Host::open(unpacked->root());

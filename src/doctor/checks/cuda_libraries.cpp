@@ -34,6 +34,14 @@ bool is_of_the_driver(std::string_view name) {
   return name == "libcuda.so.1" || name.starts_with("libnvidia-") || name == "libcuda.so";
 }
 
+// Every system that runs at all has these; where they are missing, they were not captured.
+bool is_of_the_system(std::string_view name) {
+  constexpr std::string_view kNames[] = {"libc",  "libm",    "libdl",    "libpthread",
+                                         "librt", "libutil", "libgcc_s", "libresolv"};
+  const std::string stem = stem_of(name);
+  return name.starts_with("ld-linux") || std::find(std::begin(kNames), std::end(kNames), stem) != std::end(kNames);
+}
+
 struct BrokenSymbol {
   std::string symbol, user;
 };
@@ -132,7 +140,7 @@ std::string wheel_of(std::string_view name, std::string_view cuda) {
 void tell_missing(const Machine& machine, const Torch& torch, Outcome& outcome) {
   const LoadPlan& plan = *torch.libraries();
   for (const MissingLibrary& missing : plan.missing) {
-    if (is_of_the_driver(missing.name)) continue;
+    if (is_of_the_driver(missing.name) || is_of_the_system(missing.name)) continue;
     const std::string user =
         missing.wanted_by < 0 ? torch.build().folder : plan.libraries[static_cast<std::size_t>(missing.wanted_by)].path;
     Problem& problem = outcome.wrong("cuda.soname");
@@ -164,13 +172,16 @@ Outcome check_cuda_ldpath(const Machine& machine) {
 Outcome check_cuda_soname(const Machine& machine) {
   Outcome outcome = fine();
   std::size_t loaded = 0;
+  std::string cudnn;
   for (const Torch& torch : machine.software().torches()) {
     if (!torch.build().for_gpus() || !torch.libraries() || !torch.libraries()->complete) continue;
     loaded += torch.libraries()->libraries.size();
+    for (const LoadedLibrary& library : torch.libraries()->libraries)
+      if (stem_of(library.name) == "libcudnn") cudnn = ", cuDNN from " + library.real_path;
     tell_missing(machine, torch, outcome);
   }
   if (loaded == 0) return not_applicable("no PyTorch for GPUs whose libraries can be read");
-  if (outcome.state == State::ok) outcome.text = fmt::format("{} libraries of PyTorch are there", loaded);
+  if (outcome.state == State::ok) outcome.text = fmt::format("{} libraries of PyTorch are there{}", loaded, cudnn);
   return outcome;
 }
 
