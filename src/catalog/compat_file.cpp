@@ -43,9 +43,9 @@ class CompatReader {
     std::vector<std::string> keys = GW_TRY(row.texts("sources"));
     if (row.has("source")) keys.push_back(GW_TRY(row.text("source")));
     if (keys.empty()) return row.wrong("the row needs a source");
-    for (std::string& key : keys) {
+    for (const std::string& key : keys) {
       const auto known = source_names_.find(key);
-      into.sources.push_back(known != source_names_.end() ? known->second : std::move(key));
+      into.sources.push_back(known != source_names_.end() ? known->second : key);
     }
     into.verified = GW_TRY(row.flag("verified", true));
     return {};

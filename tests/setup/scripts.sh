@@ -46,6 +46,52 @@ else
   for script in "${unique[@]}"; do bash -n "$script"; done
 fi
 
+# The script of a machine without driver, run with commands that only write down what they were asked: it stops for the
+# restart, and goes on to its end when the driver is there.
+stubs=$folder/stubs
+mkdir -p "$stubs" "$folder/home"
+cat >"$stubs/stub" <<'EOF'
+#!/bin/bash
+name=$(basename "$0")
+echo "$name $*" >>"$LOG"
+case $name in
+  cat)
+    case ${1:-} in
+      /sys/module/nvidia/version) [[ -n $DRIVER ]] && echo "$DRIVER" ;;
+      /proc/driver/*) ;;
+      *) exec /bin/cat "$@" ;;
+    esac ;;
+  lspci) echo "01:00.0 VGA compatible controller: NVIDIA Corporation" ;;
+  tee) /bin/cat >/dev/null ;;
+  python3.*) mkdir -p "$HOME/gpu/bin" && ln -sf "$0" "$HOME/gpu/bin/python" ;;
+  g++) printf '#!/bin/sh\n' >"$HOME/gpu_check" && chmod +x "$HOME/gpu_check" ;;
+esac
+EOF
+chmod +x "$stubs/stub"
+for name in cat lspci tee curl dpkg apt-get nvidia-smi nvcc python3.12 g++ systemctl python; do ln -s stub "$stubs/$name"; done
+"$gpuwright" setup rtx-4090-24gb -d ubuntu-24.04 --script >"$folder/run.sh"
+branch=$(sed -nE 's/^driver_ready.* == ([0-9]+)\..*/\1/p' "$folder/run.sh")
+run() {  # DRIVER
+  : >"$folder/log"
+  HOME=$folder/home LOG=$folder/log DRIVER=$1 PATH=$stubs:$PATH bash "$folder/run.sh" >"$folder/out" 2>&1 ||
+    { echo "the script fails with driver '$1':"; cat "$folder/out"; exit 1; }
+}
+expect() {  # WHAT FILE WORDS
+  grep -qF -- "$3" "$2" || { echo "$1: no '$3' in:"; cat "$2"; exit 1; }
+}
+if [[ $(id -u) == 0 ]]; then  # else it would ask for a password
+  for driver in "" 470.256.02; do
+    run "$driver"
+    expect "driver '$driver'" "$folder/out" "Restart now"
+    expect "driver '$driver'" "$folder/log" "apt-get install -y nvidia-driver-pinning-$branch"
+    if grep -q torch "$folder/log"; then echo "PyTorch is installed before the restart"; exit 1; fi
+  done
+  run "$branch.10.03"
+  expect "with the driver" "$folder/out" "Done."
+  expect "with the driver" "$folder/log" "python -m pip install torch=="
+  if grep -q nvidia-open "$folder/log"; then echo "the driver is installed again"; exit 1; fi
+fi
+
 "$gpuwright" setup --check python >"$folder/check.py"
 python3 -m py_compile "$folder/check.py"
 "$gpuwright" setup --check c++ >"$folder/check.cpp"
