@@ -153,7 +153,7 @@ Result<doctor::SetupWish> setup_wish_from(const Arguments& arguments, const cata
   wish.toolkit = arguments.has("--toolkit");
   wish.container = arguments.has("--container");
   wish.wants_tensorflow = arguments.has("--tensorflow");
-  if (arguments.value("--tensorflow").value_or("") != "")
+  if (!arguments.value("--tensorflow").value_or("").empty())
     wish.tensorflow = GW_TRY(optional_version(arguments, "--tensorflow"));
   wish.wants_jax = arguments.has("--jax");
   const std::string torch = arguments.value("--torch").value_or("");
