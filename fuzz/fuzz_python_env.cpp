@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/text.h"
-#include "doctor/python/distribution.h"
+#include "doctor/python/package.h"
 #include "doctor/python/torch_build.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -15,8 +15,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     (void)meets("2.7.0+cu126", requirement.specifier);
   }
   for (const std::string_view line : gpuwright::split(text, '\n')) {
-    const auto distribution = distribution_named("/site", line);
-    if (distribution && (distribution->name.empty() || distribution->version.empty())) std::abort();
+    const auto package = package_named("/site", line);
+    if (package && (package->name.empty() || package->version.empty())) std::abort();
     (void)meets(line, ">=1.2,!=1.3,<2");
     (void)minor_version(line);
   }

@@ -16,8 +16,8 @@ int main(int count, char** words) {
   if (!host) return 1;
   for (const PythonEnvironment& environment : python_environments(*host)) {
     fmt::print("environment {} {} {}\n", environment.prefix, environment.version, environment.active ? "active" : "-");
-    for (const auto& [name, distribution] : environment.distributions)
-      fmt::print("{} {} {}\n", distribution.folder, name, distribution.version);
+    for (const auto& [name, package] : environment.packages)
+      fmt::print("{} {} {}\n", package.folder, name, package.version);
   }
   return 0;
 }

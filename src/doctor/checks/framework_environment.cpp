@@ -149,7 +149,7 @@ Outcome check_fw_numpy(const Machine& machine) {
   Outcome outcome = fine();
   bool any = false;
   for (const Torch& torch : machine.software().torches()) {
-    const Distribution* numpy = torch.environment().find("numpy");
+    const Package* numpy = torch.environment().find("numpy");
     if (numpy == nullptr) continue;
     any = true;
     if (compare_versions(numpy->version, "2") < 0 || compare_versions(torch.build().version, "2.3") >= 0) continue;

@@ -73,15 +73,15 @@ std::optional<std::string> missing_symbol(const Extension& extension, const std:
   return std::nullopt;
 }
 
-// The distribution that brought a file: by the folder's name, else by the extension's ("flash_attn_2_cuda").
-const Distribution* owner_of(const PythonEnvironment& environment, const std::string& path) {
+// The package that brought a file: by the folder's name, else by the extension's ("flash_attn_2_cuda").
+const Package* owner_of(const PythonEnvironment& environment, const std::string& path) {
   for (const std::string& site : environment.sites) {
     if (!path.starts_with(site + "/")) continue;
     std::string name = path.substr(site.size() + 1);
     name = normalised_name(name.substr(0, name.find_first_of("/.")));
     for (; !name.empty();
          name.resize(std::max(name.rfind('-'), std::size_t{0}) == std::string::npos ? 0 : name.rfind('-')))
-      if (const Distribution* distribution = environment.find(name)) return distribution;
+      if (const Package* package = environment.find(name)) return package;
   }
   return nullptr;
 }
@@ -104,7 +104,7 @@ void check_extensions(const Machine& machine, const Torch& torch, Outcome& outco
     if (!symbol) continue;
     Problem& problem = outcome.wrong("fw.abi");
     describe(machine, torch, problem);
-    if (const Distribution* owner = owner_of(torch.environment(), extension.path))
+    if (const Package* owner = owner_of(torch.environment(), extension.path))
       problem.fact("package", owner->name).version("package_version", owner->version);
     problem.fact("extension", extension.path).fact("symbol", *symbol).fact("cxx11_abi", strings_of(*symbol));
     problem.seen(extension.path, *symbol);

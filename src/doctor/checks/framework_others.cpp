@@ -10,17 +10,16 @@ namespace {
 
 constexpr std::size_t kMostMetadata = 256 << 10;
 
-Problem& tell(Outcome& outcome, std::string_view id, const PythonEnvironment& environment,
-              const Distribution& distribution) {
+Problem& tell(Outcome& outcome, std::string_view id, const PythonEnvironment& environment, const Package& package) {
   Problem& problem = outcome.wrong(id);
   problem.fact("environment", environment.prefix).fact("python", environment.python());
-  problem.version("package_version", distribution.version).seen(distribution.folder, distribution.version);
+  problem.version("package_version", package.version).seen(package.folder, package.version);
   return problem;
 }
 
 // Wheels of the extra "and-cuda" that are missing; TensorFlow then looks for the same libraries in the system.
 void check_tensorflow(const Machine& machine, const PythonEnvironment& environment, Outcome& outcome) {
-  const Distribution& tensorflow = *environment.find("tensorflow");
+  const Package& tensorflow = *environment.find("tensorflow");
   const auto metadata = machine.host().text(tensorflow.folder + "/METADATA", kMostMetadata);
   if (!metadata) return;
   std::vector<std::string> missing;
@@ -37,17 +36,17 @@ void check_tensorflow(const Machine& machine, const PythonEnvironment& environme
   for (const std::string& name : missing) problem.item("wheel", name);
 }
 
-const Distribution* plugin_of(const PythonEnvironment& environment) {
+const Package* plugin_of(const PythonEnvironment& environment) {
   for (const char* name : {"jax-cuda13-plugin", "jax-cuda12-plugin", "jax-cuda11-plugin"})
-    if (const Distribution* plugin = environment.find(name)) return plugin;
+    if (const Package* plugin = environment.find(name)) return plugin;
   return nullptr;
 }
 
 // Before 0.4.26 the wheel of jaxlib held CUDA itself: "0.4.25+cuda12.cudnn89".
 void check_jax(const Machine& machine, const PythonEnvironment& environment, Outcome& outcome) {
-  const Distribution* jaxlib = environment.find("jaxlib");
+  const Package* jaxlib = environment.find("jaxlib");
   if (jaxlib == nullptr || local_tag(jaxlib->version).starts_with("cuda")) return;
-  const Distribution* plugin = plugin_of(environment);
+  const Package* plugin = plugin_of(environment);
   const auto driver = driver_for_programs(machine);
   if (plugin == nullptr) {
     if (environment.find("jax-rocm60-plugin") != nullptr || environment.find("jax-rocm7-plugin") != nullptr) return;

@@ -93,7 +93,7 @@ struct Companion {
 constexpr Companion kCompanions[] = {{"torchvision", true}, {"torchaudio", true}, {"torchtext", true},
                                      {"xformers", false},   {"vllm", false},      {"fbgemm-gpu", false}};
 
-std::optional<std::string> wanted_torch(const Machine& machine, const Distribution& companion) {
+std::optional<std::string> wanted_torch(const Machine& machine, const Package& companion) {
   const auto metadata = machine.host().text(companion.folder + "/METADATA", kMostMetadata);
   if (metadata)
     for (const Requirement& requirement : requirements_in(*metadata))
@@ -109,29 +109,29 @@ std::optional<std::string> wanted_torch(const Machine& machine, const Distributi
 }
 
 void compare_companion(const Machine& machine, const Torch& torch, const Companion& companion, Outcome& outcome) {
-  const Distribution* distribution = torch.environment().find(companion.name);
-  if (distribution == nullptr || !is_release(torch.build().version)) return;
-  const std::string_view tag = torch.build().tag(), own_tag = local_tag(distribution->version);
-  const auto wanted = wanted_torch(machine, *distribution);
+  const Package* package = torch.environment().find(companion.name);
+  if (package == nullptr || !is_release(torch.build().version)) return;
+  const std::string_view tag = torch.build().tag(), own_tag = local_tag(package->version);
+  const auto wanted = wanted_torch(machine, *package);
   const bool other_release = wanted && minor_version(*wanted) != minor_version(torch.build().version);
   const bool other_tag = !tag.empty() && !own_tag.empty() && tag != own_tag;
   if (!other_release && !other_tag) return;
   Problem& problem = outcome.wrong(!companion.fatal ? "fw.pair.pinned" : other_release ? "fw.pair" : "fw.pair.tag");
   describe(machine, torch, problem);
-  problem.item("package", distribution->name).item("package_version", distribution->version);
+  problem.item("package", package->name).item("package_version", package->version);
   if (other_release) problem.item("wanted_torch", *wanted);
   const auto* release = machine.compat().torch_release(public_version(torch.build().version));
   if (release != nullptr && release->vision) problem.fact("wanted_vision", *release->vision);
-  problem.fact("tag", tag).seen(distribution->folder, distribution->version);
+  problem.fact("tag", tag).seen(package->folder, package->version);
 }
 
 void compare_wheels(const Machine& machine, const Torch& torch, Outcome& outcome) {
-  const Distribution* own = torch.environment().find("torch");
+  const Package* own = torch.environment().find("torch");
   const auto metadata = own == nullptr ? std::nullopt : machine.host().text(own->folder + "/METADATA", kMostMetadata);
   if (!metadata) return;
   for (const Requirement& requirement : requirements_in(*metadata)) {
     if (requirement.optional || !requirement.name.starts_with("nvidia-") || !requirement.pin()) continue;
-    const Distribution* wheel = torch.environment().find(requirement.name);
+    const Package* wheel = torch.environment().find(requirement.name);
     if (wheel != nullptr && meets(wheel->version, requirement.specifier).value_or(true)) continue;
     Problem& problem = outcome.wrong(wheel == nullptr ? "fw.wheels.missing" : "fw.wheels");
     describe(machine, torch, problem);

@@ -198,9 +198,9 @@ Search::VenvConfig Search::read_config(const std::string& prefix) const {
 void Search::read_packages(PythonEnvironment& environment) const {
   for (const std::string& site : environment.sites)
     for (const std::string& entry : host_.names(site, kMostPackages))
-      if (auto distribution = distribution_named(site, entry)) {
-        const std::string name = distribution->name;
-        environment.distributions.emplace(name, std::move(*distribution));
+      if (auto package = package_named(site, entry)) {
+        const std::string name = package->name;
+        environment.packages.emplace(name, std::move(*package));
       }
 }
 
@@ -222,7 +222,7 @@ void Search::add_version(const std::string& prefix, const std::string& version, 
   environment.active = active;
   environment.sites = sites_of(prefix, version, environment.kind);
   read_packages(environment);
-  if (!environment.distributions.empty()) found_.push_back(std::move(environment));
+  if (!environment.packages.empty()) found_.push_back(std::move(environment));
 }
 
 }  // namespace
@@ -241,12 +241,12 @@ std::string_view to_string(PythonEnvironment::Kind kind) {
   return "other";
 }
 
-const Distribution* PythonEnvironment::find(std::string_view name) const {
-  const auto found = distributions.find(name);
-  return found == distributions.end() ? nullptr : &found->second;
+const Package* PythonEnvironment::find(std::string_view name) const {
+  const auto found = packages.find(name);
+  return found == packages.end() ? nullptr : &found->second;
 }
 
-std::optional<std::string> PythonEnvironment::package(const Host& host, std::string_view name) const {
+std::optional<std::string> PythonEnvironment::module_folder(const Host& host, std::string_view name) const {
   for (const std::string& site : sites) {
     const std::string folder = fmt::format("{}/{}", site, name);
     if (host.is_directory(folder)) return folder;
@@ -263,10 +263,10 @@ std::vector<PythonEnvironment> python_environments(const Host& host) {
 }
 
 std::vector<const PythonEnvironment*> environments_with(const std::vector<PythonEnvironment>& all,
-                                                        std::string_view distribution) {
+                                                        std::string_view package) {
   std::vector<const PythonEnvironment*> having;
   for (const PythonEnvironment& environment : all) {
-    if (environment.find(distribution) == nullptr) continue;
+    if (environment.find(package) == nullptr) continue;
     if (environment.active) return {&environment};
     having.push_back(&environment);
   }

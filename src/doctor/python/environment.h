@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "doctor/host.h"
-#include "doctor/python/distribution.h"
+#include "doctor/python/package.h"
 
 namespace gpuwright::doctor {
 
@@ -22,11 +22,11 @@ struct PythonEnvironment {
   std::string version;             // "3.11"
   std::vector<std::string> sites;  // folders of packages, in the order in which Python looks
   bool active = false;             // what `python3` is in the environment that doctor was asked in
-  std::map<std::string, Distribution, std::less<>> distributions;  // by normalised name; the first of a name counts
+  std::map<std::string, Package, std::less<>> packages;  // by normalised name; the first of a name counts
 
-  const Distribution* find(std::string_view name) const;
+  const Package* find(std::string_view name) const;
   // The folder of an importable package ("torch") in the first site that has it.
-  std::optional<std::string> package(const Host& host, std::string_view name) const;
+  std::optional<std::string> module_folder(const Host& host, std::string_view name) const;
   // `prefix`/bin/python3 or /python: to be typed in a fix.
   std::string python() const;
 };
@@ -37,6 +37,6 @@ std::vector<PythonEnvironment> python_environments(const Host& host);
 
 // Those that a problem of today can come from: the active one where it has the package, else all that have it.
 std::vector<const PythonEnvironment*> environments_with(const std::vector<PythonEnvironment>& all,
-                                                        std::string_view distribution);
+                                                        std::string_view package);
 
 }  // namespace gpuwright::doctor

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "device/testing/tree.h"
-#include "doctor/python/distribution.h"
 #include "doctor/python/environment.h"
+#include "doctor/python/package.h"
 #include "doctor/python/torch_build.h"
 
 namespace gpuwright::doctor {
@@ -16,16 +16,16 @@ using device::testing::Tree;
 using ::testing::ElementsAre;
 
 // PEP 503, "Normalized Names"; folder names as pip writes them.
-TEST(Distribution, IsReadFromItsFolder) {
-  const auto torch = distribution_named("/s", "torch-2.7.0+cu126.dist-info");
+TEST(Package, IsReadFromItsFolder) {
+  const auto torch = package_named("/s", "torch-2.7.0+cu126.dist-info");
   ASSERT_TRUE(torch);
   EXPECT_EQ(torch->name, "torch");
   EXPECT_EQ(torch->version, "2.7.0+cu126");
   EXPECT_EQ(torch->folder, "/s/torch-2.7.0+cu126.dist-info");
-  EXPECT_EQ(distribution_named("/s", "nvidia_cudnn_cu12-9.5.1.17.dist-info")->name, "nvidia-cudnn-cu12");
-  EXPECT_EQ(distribution_named("/s", "Flash__Attn-2.6.3-py3.11.egg-info")->version, "2.6.3");
+  EXPECT_EQ(package_named("/s", "nvidia_cudnn_cu12-9.5.1.17.dist-info")->name, "nvidia-cudnn-cu12");
+  EXPECT_EQ(package_named("/s", "Flash__Attn-2.6.3-py3.11.egg-info")->version, "2.6.3");
   for (const char* none : {"torch", "torch.dist-info", "-1.dist-info", "torch-.dist-info", "torch-abc.dist-info", ""}) {
-    EXPECT_FALSE(distribution_named("/s", none)) << none;
+    EXPECT_FALSE(package_named("/s", none)) << none;
   }
 }
 

@@ -36,7 +36,7 @@ std::optional<TorchBuild> parse_torch_version(std::string_view text) {
 }
 
 std::optional<TorchBuild> read_torch(const Host& host, const PythonEnvironment& environment) {
-  const auto folder = environment.package(host, "torch");
+  const auto folder = environment.module_folder(host, "torch");
   if (!folder) return std::nullopt;
   const std::string text = host.text(*folder + "/version.py").value_or("");
   auto build = parse_torch_version(text);

@@ -1,4 +1,4 @@
-#include "doctor/python/distribution.h"
+#include "doctor/python/package.h"
 
 #include <algorithm>
 
@@ -56,7 +56,7 @@ std::string normalised_name(std::string_view name) {
   return result;
 }
 
-std::optional<Distribution> distribution_named(const std::string& site, std::string_view entry) {
+std::optional<Package> package_named(const std::string& site, std::string_view entry) {
   std::string_view stem = entry;
   const bool egg = entry.ends_with(".egg-info");
   if (egg) {
@@ -71,7 +71,7 @@ std::optional<Distribution> distribution_named(const std::string& site, std::str
   std::string_view version = stem.substr(dash + 1);
   if (egg) version = version.substr(0, version.find("-py"));
   if (version.empty() || !is_digit(version.front())) return std::nullopt;
-  return Distribution{normalised_name(stem.substr(0, dash)), std::string(version), site + "/" + std::string(entry)};
+  return Package{normalised_name(stem.substr(0, dash)), std::string(version), site + "/" + std::string(entry)};
 }
 
 std::optional<std::string> Requirement::pin() const {

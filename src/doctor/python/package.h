@@ -1,4 +1,4 @@
-// What pip, conda and distributions leave beside an installed Python package: its name, version and requirements.
+// What pip, conda and packages leave beside an installed Python package: its name, version and requirements.
 // Formats: packaging.python.org, "Recording installed projects" (dist-info), "Core metadata", "Name normalization",
 // "Dependency specifiers"; setuptools' egg-info.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace gpuwright::doctor {
 
-struct Distribution {
+struct Package {
   std::string name;     // normalised: "nvidia-cudnn-cu12"
   std::string version;  // "2.7.0+cu126"
   std::string folder;   // ".../torch-2.7.0+cu126.dist-info"
@@ -20,7 +20,7 @@ struct Distribution {
 std::string normalised_name(std::string_view name);
 
 // From the name of an entry of site-packages; nothing for what is none.
-std::optional<Distribution> distribution_named(const std::string& site, std::string_view entry);
+std::optional<Package> package_named(const std::string& site, std::string_view entry);
 
 struct Requirement {
   std::string name;       // normalised
