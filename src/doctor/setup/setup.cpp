@@ -22,15 +22,24 @@ std::string without_dots(std::string text, char instead) {
   return text;
 }
 
-std::string torch_packages(const SetupSet& set) {
+// Each torchaudio was made for one PyTorch; the last one serves all that follow, but has wheels only for the CUDA and
+// ROCm of its own time.
+bool audio_comes_along(const catalog::Compat& compat, const SetupSet& set) {
+  if (!set.torch->audio) return false;
+  const catalog::TorchRelease* own = compat.torch_release(*set.torch->audio);
+  if (own == nullptr || own == set.torch || set.tag == "xpu") return true;
+  return own->build(set.tag) != nullptr || (own->rocm && set.tag == "rocm" + *own->rocm);
+}
+
+std::string torch_packages(const catalog::Compat& compat, const SetupSet& set) {
   std::string packages = fmt::format("torch=={}", set.torch->newest);
   if (set.torch->vision) packages += fmt::format(" 'torchvision=={}.*'", *set.torch->vision);
-  if (set.torch->audio) packages += fmt::format(" 'torchaudio=={}.*'", *set.torch->audio);
+  if (audio_comes_along(compat, set)) packages += fmt::format(" 'torchaudio=={}.*'", *set.torch->audio);
   return packages;
 }
 
 // What {names} in the steps become.
-Names names_of(const SetupWish& wish, const SetupSet& set) {
+Names names_of(const catalog::Compat& compat, const SetupWish& wish, const SetupSet& set) {
   const SetupDistribution& distribution = *set.distribution;
   Names names = {{"repo", distribution.repository.value_or("")},
                  {"repo_arch", wish.aarch64 ? "sbsa" : "x86_64"},
@@ -52,7 +61,8 @@ Names names_of(const SetupWish& wish, const SetupSet& set) {
   }
   if (set.torch != nullptr) {
     names["torch"] = set.torch->newest;
-    names["torch_packages"] = torch_packages(set);
+    names["torch_packages"] = torch_packages(compat, set);
+    names["audio"] = set.torch->audio.value_or("");
     names["default"] = set.torch->default_tag;
   }
   if (set.tensorflow != nullptr) {
@@ -93,7 +103,7 @@ bool may_have_switches(const SetupWish& wish) {
   });
 }
 
-std::vector<std::string> step_ids(const SetupWish& wish, const SetupSet& set) {
+std::vector<std::string> step_ids(const catalog::Compat& compat, const SetupWish& wish, const SetupSet& set) {
   std::vector<std::string> ids;
   const auto add = [&ids](std::string_view id) { ids.emplace_back(id); };
   const bool frameworks = set.torch != nullptr || set.tensorflow != nullptr || set.jax != nullptr;
@@ -129,6 +139,7 @@ std::vector<std::string> step_ids(const SetupWish& wish, const SetupSet& set) {
   } else if (frameworks) {
     add(set.python_of_distribution ? "python" : "python.uv");
     if (set.torch != nullptr) add("torch");
+    if (set.torch != nullptr && set.torch->audio && !audio_comes_along(compat, set)) add("torchaudio");
     if (set.tensorflow != nullptr) add("tensorflow");
     if (set.jax != nullptr) add("jax");
     if (!set.variables.empty()) add("variables");
@@ -184,10 +195,10 @@ tl::expected<SetupSet, Words> Setup::solve(const SetupWish& wish) const {
 }
 
 std::vector<SetupAction> Setup::actions(const SetupWish& wish, const SetupSet& set) const {
-  const Names names = names_of(wish, set);
+  const Names names = names_of(compat_, wish, set);
   const std::vector<std::string>& dialects = set.distribution->dialects;
   std::vector<SetupAction> actions;
-  for (const std::string& id : step_ids(wish, set)) {
+  for (const std::string& id : step_ids(compat_, wish, set)) {
     const SetupStep* step = tables_.step(id);
     if (step == nullptr) continue;
     SetupAction action{id, filled_in(step->title, names), {}, {}, {}, step->repository, step->reboot};

@@ -256,6 +256,21 @@ TEST(Setup, TheDriverThatIsHereStaysWhereItIsEnough) {
     }
 }
 
+// nvidia-cudnn-cu12 and nvidia-cudnn-cu13 both bring nvidia/cudnn/lib/libcudnn.so.9.
+TEST(Setup, FrameworksOfOneEnvironmentShareTheMajorOfCuda) {
+  SetupWish wish = wish_for("rtx 4090", "ubuntu-24.04");
+  wish.wants_tensorflow = wish.wants_jax = true;
+  const auto set = setup().solve(wish);
+  ASSERT_TRUE(set) << set.error().en;
+  EXPECT_EQ(part(set->tensorflow->cuda, 0), 12);
+  EXPECT_EQ(part(set->build->cuda, 0), 12);
+  EXPECT_EQ(set->jax->extra, "cuda12");
+  wish.torch = "2.15";
+  ASSERT_FALSE(setup().solve(wish));
+  EXPECT_THAT(setup().refusal(wish).reason.en, HasSubstr("overwrite each other"));
+  EXPECT_EQ(setup().refusal(wish).changes.front().values.front().second, "2.14");
+}
+
 TEST(Setup, InsideWslTheDriverIsWindows) {
   SetupWish wish = wish_for("rtx 4090", "ubuntu-24.04");
   wish.wsl = true;

@@ -124,8 +124,8 @@ tl::expected<SetupSet, Words> Solver::solve_nvidia() {
 }
 
 bool Solver::take_frameworks(const std::string& python) {
-  if (wish_.wants_torch && !take_torch(python)) return false;
   if (wish_.wants_tensorflow && !take_tensorflow(python)) return false;
+  if (wish_.wants_torch && !take_torch(python)) return false;
   if (wish_.wants_jax && !take_jax(python)) return false;
   if (wish_.wants_torch) return true;  // its builds were chosen with driver and toolkit
   const std::string cuda = wish_.cuda.value_or(set_.tensorflow != nullptr ? set_.tensorflow->cuda
@@ -183,9 +183,22 @@ bool Solver::take_torch_release(const catalog::TorchRelease& release, const std:
         2, "torch_tag",
         {{"torch", release.version}, {"cuda", *wish_.cuda}, {"tags", fmt::format("{}", fmt::join(tags, ", "))}});
   }
+  if (set_.tensorflow != nullptr && !wish_.container) {
+    // nvidia-cudnn-cu12 and -cu13 bring files of the same names into the same folders.
+    const std::string major = catalog::version_prefix(set_.tensorflow->cuda, 1);
+    std::string tags;
+    for (const catalog::TorchBuild* build : builds) tags += (tags.empty() ? "" : ", ") + build->tag;
+    builds.erase(std::remove_if(builds.begin(), builds.end(),
+                                [&](const auto* build) { return catalog::version_prefix(build->cuda, 1) != major; }),
+                 builds.end());
+    if (builds.empty())
+      return refuse(
+          2, "torch_tensorflow",
+          {{"tensorflow", set_.tensorflow->version}, {"major", major}, {"torch", release.version}, {"tags", tags}});
+  }
   if (!has_code(release, builds)) return false;
   if (!python_suits(python, release.oldest_python, release.newest_python))
-    return refuse(4, "torch_python",
+    return refuse(python_stage(), "torch_python",
                   {{"torch", release.version},
                    {"low", release.oldest_python},
                    {"high", release.newest_python},
@@ -231,7 +244,7 @@ bool Solver::take_tensorflow(const std::string& python) {
                       {{"tensorflow", release.version}, {"capability", capability}, {"gpu", wish_.gpus[i]->name}});
     }
     if (!python_suits(python, release.oldest_python, release.newest_python))
-      return refuse(4, "tensorflow_python",
+      return refuse(python_stage(), "tensorflow_python",
                     {{"tensorflow", release.version},
                      {"low", release.oldest_python},
                      {"high", release.newest_python},
@@ -254,9 +267,8 @@ bool Solver::take_tensorflow(const std::string& python) {
 
 bool Solver::take_jax(const std::string& python) {
   for (auto extra = compat_.jax.rbegin(); extra != compat_.jax.rend(); ++extra) {
-    if (set_.build != nullptr &&
-        catalog::version_prefix(set_.build->cuda, 1) != catalog::version_prefix(extra->cuda, 1))
-      continue;  // two majors of the same libraries in one environment end in the wrong one being loaded
+    if (!set_.cuda.empty() && catalog::version_prefix(set_.cuda, 1) != catalog::version_prefix(extra->cuda, 1))
+      continue;  // their libraries, too, bring the same files
     bool served = true;
     for (std::size_t i = 0; i < windows_.size() && served; ++i)
       if (compare_versions(windows_[i]->capability, extra->oldest) < 0)
@@ -267,7 +279,8 @@ bool Solver::take_jax(const std::string& python) {
                          {"capability", windows_[i]->capability}});
     if (!served) continue;
     if (!python_suits(python, extra->oldest_python, extra->newest_python)) {
-      refuse(4, "jax_python", {{"low", extra->oldest_python}, {"high", extra->newest_python}, {"python", python}});
+      refuse(python_stage(), "jax_python",
+             {{"low", extra->oldest_python}, {"high", extra->newest_python}, {"python", python}});
       continue;
     }
     if (!take_driver(extra->cuda)) continue;
@@ -276,141 +289,6 @@ bool Solver::take_jax(const std::string& python) {
     return true;
   }
   return false;
-}
-
-// ---- Driver ----
-
-bool Solver::take_driver(const std::string& cuda) {
-  // A later need may only raise what an earlier one chose.
-  const std::string floor = cuda.empty() ? "" : compat_.driver_floor(cuda).value_or("");
-  if (!wish_.driver) return choose_driver(floor);
-  // A branch alone stands for its newest version.
-  const bool whole_branch = wish_.driver->find('.') == std::string::npos;
-  const int order = whole_branch ? compare_versions(*wish_.driver, catalog::version_prefix(floor, 1))
-                                 : compare_versions(*wish_.driver, floor);
-  if (!floor.empty() && order < 0)
-    return refuse(5, "driver_floor", {{"cuda", cuda}, {"floor", floor}, {"driver", *wish_.driver}});
-  set_.driver->branch = static_cast<int>(to_integer(catalog::version_prefix(*wish_.driver, 1)).value_or(0));
-  set_.driver->floor = floor;
-  set_.driver->keeps = !whole_branch;
-  if (const auto* row = compat_.branch_of(*wish_.driver)) set_.driver->open = set_.driver->open && row->open;
-  set_.driver->version = *wish_.driver;
-  return true;
-}
-
-bool Solver::choose_driver(const std::string& floor) {
-  DriverChoice& driver = *set_.driver;
-  if (compare_versions(floor.empty() ? "0" : floor, driver.floor.empty() ? "0" : driver.floor) >= 0)
-    driver.floor = floor;
-  const auto serves_all = [this](int branch) {
-    return std::all_of(windows_.begin(), windows_.end(),
-                       [&](const auto* window) { return compat_.serves(branch, window->capability).value_or(false); });
-  };
-  if (wish_.present_driver) {
-    const auto branch = to_integer(catalog::version_prefix(*wish_.present_driver, 1));
-    if (branch && serves_all(static_cast<int>(*branch)) &&
-        (driver.floor.empty() || compare_versions(*wish_.present_driver, driver.floor) >= 0)) {
-      driver.branch = static_cast<int>(*branch);
-      driver.keeps = true;
-      driver.version = *wish_.present_driver;
-      return true;
-    }
-  }
-  driver.keeps = false;
-  const auto needed = to_integer(catalog::version_prefix(driver.floor, 1)).value_or(0);
-  const catalog::DriverBranch* best = nullptr;
-  const auto rank = [this](const catalog::DriverBranch& branch) {
-    return branch.end >= wish_.today ? static_cast<int>(branch.kind) : -1;  // both are YYYY-MM
-  };
-  for (const catalog::DriverBranch& branch : compat_.branches) {
-    if (branch.kind == catalog::Support::legacy || branch.branch < needed || !serves_all(branch.branch)) continue;
-    if (driver.open ? !branch.open : !branch.proprietary) continue;
-    if (distribution_->newest_driver && branch.branch > *distribution_->newest_driver && !wish_.wsl) continue;
-    if (best == nullptr || rank(branch) >= rank(*best)) best = &branch;
-  }
-  if (best == nullptr)
-    return refuse(5, "driver_distribution",
-                  {{"gpu", gpu().name},
-                   {"distribution", distribution_->name},
-                   {"newest", std::to_string(distribution_->newest_driver.value_or(0))}});
-  driver.branch = best->branch;
-  const bool lives = rank(*best) >= 0;
-  const bool last = std::any_of(windows_.begin(), windows_.end(),
-                                [&](const auto* window) { return window->last_driver == best->branch; });
-  driver.why = filled_in(word(!lives                                      ? "driver_ended"
-                              : last                                      ? "driver_last"
-                              : best->kind == catalog::Support::long_term ? "driver_lts"
-                                                                          : "driver_production"),
-                         {{"branch", std::to_string(best->branch)}, {"end", best->end}, {"gpu", gpu().name}});
-  return true;
-}
-
-// ---- Toolkit ----
-
-bool Solver::toolkit_suits(const std::string& minor, int stage) {
-  const auto* release = compat_.cuda_release(minor);
-  if (release == nullptr) return refuse(stage, "toolkit_unknown", {{"cuda", minor}});
-  for (std::size_t i = 0; i < windows_.size(); ++i) {
-    const auto& window = *windows_[i];
-    if (compare_versions(minor, window.first_cuda) >= 0 &&
-        (!window.last_cuda || compare_versions(minor, *window.last_cuda) <= 0))
-      continue;
-    return refuse(stage, "toolkit_gpu",
-                  {{"cuda", minor},
-                   {"gpu", wish_.gpus[i]->name},
-                   {"window", window.last_cuda ? fmt::format("{} to {}", window.first_cuda, *window.last_cuda)
-                                               : fmt::format(">= {}", window.first_cuda)}});
-  }
-  if (wish_.container) return true;
-  if (compare_versions(minor, distribution_->first_toolkit) < 0 ||
-      (distribution_->last_toolkit && compare_versions(minor, *distribution_->last_toolkit) > 0))
-    return refuse(stage, "toolkit_distribution",
-                  {{"cuda", minor},
-                   {"distribution", distribution_->name},
-                   {"range", distribution_->last_toolkit
-                                 ? fmt::format("{} to {}", distribution_->first_toolkit, *distribution_->last_toolkit)
-                                 : fmt::format(">= {}", distribution_->first_toolkit)}});
-  return take_compiler(minor);
-}
-
-bool Solver::take_compiler(const std::string& minor) {
-  set_.gcc.reset();
-  const auto newest = compat_.newest_gcc(minor);
-  if (!newest || distribution_->gcc <= *newest) return true;
-  for (const int gcc : distribution_->older_gcc)
-    if (gcc <= *newest && gcc > set_.gcc.value_or(0)) set_.gcc = gcc;
-  if (set_.gcc) return true;
-  return refuse(7, "toolkit_compiler",
-                {{"cuda", minor},
-                 {"gcc", std::to_string(*newest)},
-                 {"distribution", distribution_->name},
-                 {"own_gcc", std::to_string(distribution_->gcc)}});
-}
-
-// The same minor as the framework's, else another of its major: extensions need the major. Asked for by name, only it.
-bool Solver::take_toolkit(const std::string& cuda) {
-  const std::string asked = cuda.empty() ? "" : catalog::version_prefix(cuda, 2);
-  if (!asked.empty() && toolkit_suits(asked, 6)) {
-    set_.toolkit = asked;
-  } else if (wish_.cuda) {
-    return false;
-  } else {
-    std::optional<std::string> best;
-    for (const catalog::CudaRelease& release : compat_.cuda) {
-      const std::string minor = catalog::version_prefix(release.version, 2);
-      if (!asked.empty() && catalog::version_prefix(minor, 1) != catalog::version_prefix(asked, 1)) continue;
-      if (compat_.driver_floor(minor) && !toolkit_suits(minor, 6)) continue;
-      // The newest that the driver knows: beyond it, only what is compiled for this very GPU runs.
-      const catalog::DriverBranch* branch = compat_.branch_of(std::to_string(set_.driver->branch));
-      if (asked.empty() && branch != nullptr && compare_versions(minor, branch->cuda) > 0) continue;
-      best = minor;
-    }
-    if (!best) return false;
-    if (!toolkit_suits(*best, 6)) return false;
-    set_.toolkit = best;
-  }
-  if (set_.cuda.empty()) set_.cuda = *set_.toolkit;
-  return asked.empty() ? take_driver(*set_.toolkit) : true;
 }
 
 }  // namespace gpuwright::doctor

@@ -32,6 +32,8 @@ class Solver {
   tl::expected<SetupSet, Words> solve_nvidia();
   tl::expected<SetupSet, Words> solve_other();
   std::vector<std::string> pythons() const;
+  // That one of many tries had the wrong Python is the least of reasons, unless it was asked for.
+  int python_stage() const { return wish_.python ? 4 : 0; }
 
   bool take_frameworks(const std::string& python);
   bool take_torch(const std::string& python);

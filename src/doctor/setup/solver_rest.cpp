@@ -55,7 +55,7 @@ bool Solver::take_rocm(const std::string& python) {
       }
     }
     if (!python_suits(python, release.oldest_python, release.newest_python))
-      return refuse(4, "torch_python",
+      return refuse(python_stage(), "torch_python",
                     {{"torch", release.version},
                      {"low", release.oldest_python},
                      {"high", release.newest_python},
@@ -75,7 +75,7 @@ bool Solver::take_xpu(const std::string& python) {
     if (compare_versions(release.version, kFirstXpu) < 0)
       return refuse(2, "xpu_none", {{"torch", release.version}, {"first", std::string(kFirstXpu)}});
     if (!python_suits(python, release.oldest_python, release.newest_python))
-      return refuse(4, "torch_python",
+      return refuse(python_stage(), "torch_python",
                     {{"torch", release.version},
                      {"low", release.oldest_python},
                      {"high", release.newest_python},
