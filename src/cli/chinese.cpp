@@ -428,6 +428,60 @@ constexpr Translation kChinese[] = {
     {"what the kernel says of the GPUs", "内核对 GPU 说了什么"},
     {"a folder of per-rank logs, for a program", "每个 rank 一份日志的目录，供程序使用"},
     {"a pod that does not start, in Chinese", "起不来的 pod，用中文说明"},
+    // doctor.
+    {"Is this machine set up right for its GPUs, and if not, what to change",
+     "本机的 GPU 环境是否正确，不正确该改什么"},
+    {"Looks at the machine from the ground up: bus, kernel module, driver, device nodes, fabric, hardware, system, "
+     "containers, CUDA, Python frameworks, NCCL, Kubernetes and Slurm. The first layer that fails is the cause; what "
+     "fails above it is named as its consequence. Each finding comes with what shows it and with the commands that "
+     "mend it, for this distribution. What cannot be read is unknown, never a finding.\n\n"
+     "Nothing is run and nothing is changed, unless with --apply: files are read, and NVIDIA's management library is "
+     "asked. No GPU, Python or right of root is needed; root sees more.",
+     "自底向上检查本机：总线、内核模块、驱动、设备节点、互联、硬件、系统、容器、CUDA、Python "
+     "框架、NCCL、Kubernetes、Slurm。最先出错的一层是原因，其上各层的错误是后果。每条结论都附带依据，以及适用于本发行版"
+     "的"
+     "修复命令。读不到的视为未知，绝不当作错误。\n\n不运行任何程序，也不做任何改动（--apply "
+     "除外）：只读取文件并询问 NVIDIA 管理库。不需要 GPU、Python 或 root 权限；以 root 运行能看到更多。"},
+    {"is it fast: links, power, clocks, CPUs, data; advice in the order of gain",
+     "是否够快：链路、功耗、频率、CPU、数据；建议按收益排序"},
+    {"these checks alone: ids or groups (kmod.*), several with commas",
+     "只做这些检查：名称或分组（kmod.*），多个用逗号分隔"},
+    {"also list the checks that found nothing", "同时列出没有发现问题的检查"},
+    {"list the checks there are", "列出全部检查"},
+    {"from which severity on the exit code is 1", "从哪个严重级别起退出码为 1"},
+    {"print a script that mends what was found, instead of the answer", "不打印结论，而是打印修复脚本"},
+    {"run the safe steps of the fixes, each after a yes", "逐步执行修复中的安全步骤，每步先询问"},
+    {"with --apply: do not ask", "配合 --apply：不再询问"},
+    {"write what was looked at into a text file, without names and secrets, to send to somebody",
+     "把检查过的内容写入文本文件（去除姓名与机密），便于发给他人"},
+    {"look at a machine whose files were captured under DIR, or at a bundle",
+     "检查 DIR 下采集的另一台机器，或一个 bundle 文件"},
+    {"what is wrong with this machine", "本机有什么问题"},
+    {"every check with what it saw", "每项检查及其所见"},
+    {"what makes it slower than it has to be", "是什么让它不够快"},
+    {"kernel module and driver alone, in Chinese", "只查内核模块和驱动，用中文回答"},
+    {"a script to read and run", "一份可阅读并执行的脚本"},
+    {"for somebody who helps; gpuwright doctor --root machine.txt reads it",
+     "发给帮忙的人；对方用 gpuwright doctor --root machine.txt 查看"},
+    {"0  nothing is wrong", "0  没有问题"},
+    {"1  a finding of warning or above (see --fail-on)", "1  有警告或更严重的问题（见 --fail-on）"},
+    {"Cause: {}", "原因：{}"},
+    {"Above it, perhaps in consequence: {}", "上层问题（可能由此引起）：{}"},
+    {"Warning: {}", "警告：{}"},
+    {"Note: {}", "提示：{}"},
+    {" (needs a restart)", "（需要重启）"},
+    {"Nothing is wrong as far as can be told.", "就所能看到的而言，没有问题。"},
+    {"{} checks: {} right, {} wrong, {} that cannot be told, {} that do not apply",
+     "{} 项检查：{} 项正常，{} 项有问题，{} 项无法判断，{} 项不适用"},
+    {"Checks", "检查项"},
+    {"ok", "正常"},
+    {"wrong", "有问题"},
+    {"unknown", "未知"},
+    {"does not apply", "不适用"},
+    {"{} written; read it before you send it: it is plain text.", "已写入 {}；它是纯文本，发送前请先查看。"},
+    {"There is no step that is safe to be run for you; --fix prints all of them.",
+     "没有可以安全代为执行的步骤；--fix 会打印全部步骤。"},
+    {"Run it? [y/N/q] ", "执行吗？[y/N/q] "},
     // gpus.
     {"List GPUs: all that gpuwright knows, or those of this machine", "列出 GPU：收录的全部，或本机的"},
     {"Show all that is known of a GPU, with sources", "显示一块 GPU 的全部已知信息及出处"},

@@ -8,10 +8,11 @@ namespace gpuwright::cli {
 const std::vector<Command>& commands() {
   static const std::vector<Command> kCommands = [] {
     std::vector<Command> all;  // an initializer list would copy each with all its options, at every start
-    for (const auto& make : {fit_command, stat_command, ps_command, topo_command, free_command, record_command,
-                             report_command, explain_command, run_command, setup_command, gpus_command,
-                             gpus_show_command, gpus_compare_command, model_show_command, model_list_command,
-                             help_command, version_command, generate_man_command, generate_completion_command})
+    for (const auto& make :
+         {fit_command,        stat_command,   ps_command,        topo_command,         free_command,
+          record_command,     report_command, explain_command,   run_command,          doctor_command,
+          setup_command,      gpus_command,   gpus_show_command, gpus_compare_command, model_show_command,
+          model_list_command, help_command,   version_command,   generate_man_command, generate_completion_command})
       all.push_back(make());
     return all;
   }();

@@ -14,6 +14,7 @@ Command model_list_command();
 Command explain_command();
 Command setup_command();
 Command run_command();
+Command doctor_command();
 Command stat_command();
 Command ps_command();
 Command topo_command();

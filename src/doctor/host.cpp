@@ -227,11 +227,11 @@ Result<std::unique_ptr<ByteSource>> Host::bytes(std::string_view path) const {
 }
 
 std::optional<Node> Host::node(std::string_view path) const {
+  const Place place = state_->look(path, true);
   if (state_->nodes) {
     const auto captured = state_->nodes->find(path);
     if (captured != state_->nodes->end()) return captured->second;
   }
-  const Place place = state_->look(path, true);
   if (place.error != 0) return std::nullopt;
   const struct stat& status = place.status;
   return Node{S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode), status.st_mode & 07777u,
