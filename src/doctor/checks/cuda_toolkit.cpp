@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "doctor/checks/cuda.h"
 #include "doctor/checks/software_advice.h"
+#include "doctor/inventory.h"
 
 namespace gpuwright::doctor {
 namespace {
@@ -60,30 +61,6 @@ void compare_with_driver(const Machine& machine, const Toolkit& toolkit, Outcome
       .version("driver_needed", *floor)
       .version("driver_cuda", machine.compat().newest_cuda_of(*driver).value_or(""))
       .seen(toolkit.folder, toolkit.version);
-}
-
-struct Compiler {
-  int major = 0;
-  std::string source;
-};
-
-// The GCC that "gcc" means: the name that a link gives it (gcc-12), else the newest whose own files are there.
-std::optional<Compiler> host_compiler(const Host& host) {
-  for (const char* path : {"/usr/bin/g++", "/usr/bin/gcc"}) {
-    const auto name = host.link_name(path);
-    if (!name) continue;
-    const std::size_t dash = name->rfind('-');
-    const auto major = dash == std::string::npos ? std::nullopt : to_integer(name->substr(dash + 1));
-    if (major && *major > 0 && *major < 100) return Compiler{static_cast<int>(*major), path};
-  }
-  if (!host.exists("/usr/bin/g++") && !host.exists("/usr/bin/gcc")) return std::nullopt;
-  Compiler newest;
-  for (const std::string& triplet : host.names("/usr/lib/gcc"))
-    for (const std::string& version : host.names("/usr/lib/gcc/" + triplet)) {
-      const int major = major_of(version);
-      if (major > newest.major && major < 100) newest = {major, fmt::format("/usr/lib/gcc/{}/{}", triplet, version)};
-    }
-  return newest.major > 0 ? std::optional(newest) : std::nullopt;
 }
 
 // The newest g++-N that nvcc would take.
