@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "cli/doctor_software.h"
 #include "cli/explain_answer.h"
 #include "cli/style.h"
 #include "cli/table.h"
@@ -149,7 +150,8 @@ Json machine_json(const Machine& machine) {
       .set("nvidia_driver", machine.nvidia().version())
       .set("nvidia_open_module", machine.nvidia().open)
       .set("newest_cuda", machine.driver_cuda())
-      .set("gpus", std::move(gpus));
+      .set("gpus", std::move(gpus))
+      .set("software", software_json(machine));
 }
 
 }  // namespace
