@@ -112,8 +112,11 @@ bool cubin_runs_on(std::string_view code, std::string_view gpu);
 
 class Compat {
  public:
+  // The built-in tables with ~/.config/gpuwright/compat.toml over them.
   static Result<Compat> load();
   static Result<Compat> from_toml(std::string_view text, std::string_view name);
+  // Adds the rows of another file; one with the key of a known row takes its place. On an error nothing changes.
+  Status overlay(std::string_view text, std::string_view name);
 
   std::vector<CudaRelease> cuda;  // oldest first, as all lists of versions
   std::vector<CudaMajor> cuda_majors;

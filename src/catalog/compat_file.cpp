@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/embedded.h"
+#include "base/file.h"
 #include "base/rules/facts.h"
 #include "catalog/compat.h"
 
@@ -213,30 +214,77 @@ class CompatReader {
   std::map<std::string, std::string> source_names_;
 };
 
+// Of rows with the same key the last stays, in the place of the first.
+template <class Row, class Key>
+void keep_last(std::vector<Row>& rows, Key Row::*key) {
+  std::vector<Row> kept;
+  for (Row& row : rows) {
+    const auto same = std::find_if(kept.begin(), kept.end(), [&](const Row& one) { return one.*key == row.*key; });
+    if (same != kept.end())
+      *same = std::move(row);
+    else
+      kept.push_back(std::move(row));
+  }
+  rows = std::move(kept);
+}
+
+Status read_into(Compat& compat, std::string_view text, std::string_view name) {
+  const toml::table root = GW_TRY(parse_toml_file(text, name));
+  GW_TRY(CompatReader(TomlRow(root, name), compat).read());
+  keep_last(compat.cuda, &CudaRelease::version);
+  keep_last(compat.cuda_majors, &CudaMajor::major);
+  keep_last(compat.branches, &DriverBranch::branch);
+  keep_last(compat.architectures, &ArchitectureWindow::capability);
+  keep_last(compat.compilers, &HostCompiler::cuda);
+  keep_last(compat.torch, &TorchRelease::version);
+  keep_last(compat.tensorflow, &TensorflowRelease::version);
+  keep_last(compat.jax, &JaxExtra::extra);
+  keep_last(compat.amd, &AmdTarget::gfx);
+  keep_last(compat.containers, &ContainerNeeds::vendor);
+  return {};
+}
+
 template <class Row>
 void sort_by_version(std::vector<Row>& rows) {
   std::stable_sort(rows.begin(), rows.end(),
                    [](const Row& left, const Row& right) { return compare_versions(left.version, right.version) < 0; });
 }
 
-}  // namespace
-
-Result<Compat> Compat::from_toml(std::string_view text, std::string_view name) {
-  const toml::table root = GW_TRY(parse_toml_file(text, name));
-  Compat compat;
-  GW_TRY(CompatReader(TomlRow(root, name), compat).read());
+void sort_all(Compat& compat) {
   sort_by_version(compat.cuda);
   sort_by_version(compat.torch);
   sort_by_version(compat.tensorflow);
   std::stable_sort(compat.branches.begin(), compat.branches.end(),
                    [](const DriverBranch& left, const DriverBranch& right) { return left.branch < right.branch; });
+}
+
+}  // namespace
+
+Result<Compat> Compat::from_toml(std::string_view text, std::string_view name) {
+  Compat compat;
+  GW_TRY(read_into(compat, text, name));
+  sort_all(compat);
   return compat;
+}
+
+Status Compat::overlay(std::string_view text, std::string_view name) {
+  Compat changed = *this;
+  GW_TRY(read_into(changed, text, name));
+  sort_all(changed);
+  *this = std::move(changed);
+  return {};
 }
 
 Result<Compat> Compat::load() {
   const auto builtin = embedded_data("compat.toml");
   if (!builtin) return fail(ErrorCode::internal, "the compatibility tables were not built in");
-  return from_toml(*builtin, "compat.toml (built in)");
+  Compat compat = GW_TRY(from_toml(*builtin, "compat.toml (built in)"));
+  const std::string directory = config_directory();
+  const std::string own = directory + "/compat.toml";
+  if (directory.empty() || !path_exists(own)) return compat;
+  constexpr std::int64_t kMostBytes = 4 << 20;
+  GW_TRY(compat.overlay(GW_TRY(read_file(own, kMostBytes)), own));
+  return compat;
 }
 
 }  // namespace gpuwright::catalog

@@ -70,8 +70,8 @@ TEST(Compat, CubinsRunOnLaterMinorsOfTheSameMajor) {
   EXPECT_FALSE(cubin_runs_on("gfx1100", "gfx1101"));
 }
 
-// torch.cuda.get_arch_list() of wheels (github.com/moi90/pytorch_compute_capabilities table.md), pytorch issue 157517 (V100
-// and cu128), PyTorch 2.7 release notes (Blackwell needs cu128).
+// torch.cuda.get_arch_list() of wheels (github.com/moi90/pytorch_compute_capabilities table.md), pytorch issue 157517
+// (V100 and cu128), PyTorch 2.7 release notes (Blackwell needs cu128).
 TEST(Compat, TorchBuildsServeWhatTheirWheelsServed) {
   const auto runs = [](const char* release, const char* tag, const char* gpu) {
     return tables().runs_on(*tables().torch_release(release)->build(tag), gpu, false);
@@ -134,6 +134,24 @@ TEST(Compat, AgreesWithTheCatalogueOfGpus) {
       EXPECT_EQ(window->last_cuda, gpu.last_cuda) << gpu.id;
     }
   }
+}
+
+TEST(Compat, OwnRowsAddToTheTablesOrTakeAPlace) {
+  Compat own = tables();
+  const std::size_t releases = own.torch.size();
+  ASSERT_TRUE(
+      own.overlay("[[torch]]\nversion = \"2.16\"\nnewest = \"2.16.0\"\npython = [\"3.11\", \"3.15\"]\n"
+                  "default = \"cu134\"\nsource = \"a note of my own\"\n"
+                  "builds = [{ tag = \"cu134\", cudnn = \"9.30\", archs = [\"7.5\", \"9.0\"] }]\n"
+                  "[[host_compiler]]\ncuda = \"13.3\"\ngcc = 16\nsource = \"host_config.h\"\n",
+                  "mine.toml"));
+  EXPECT_EQ(own.torch.size(), releases + 1);
+  EXPECT_EQ(own.torch.back().version, "2.16");
+  EXPECT_EQ(own.torch_release("2.16.0")->build("cu134")->cuda, "13.4");
+  EXPECT_EQ(own.compilers.size(), tables().compilers.size());
+  EXPECT_EQ(own.newest_gcc("13.3"), 16);
+  ASSERT_FALSE(own.overlay("[[cuda]]\nversion = \"99.0\"\n", "mine.toml"));
+  EXPECT_EQ(own.cuda_release("99.0"), nullptr);
 }
 
 TEST(Compat, NamesTheLineOfAWrongRow) {
