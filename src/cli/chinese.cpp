@@ -471,6 +471,7 @@ constexpr Translation kChinese[] = {
     {"Note: {}", "提示：{}"},
     {" (needs a restart)", "（需要重启）"},
     {"Nothing is wrong as far as can be told.", "就所能看到的而言，没有问题。"},
+    {"Nothing could be checked: what the checks read is not there.", "什么都没能检查：检查所需的文件不存在。"},
     {"{} checks: {} right, {} wrong, {} that cannot be told, {} that do not apply",
      "{} 项检查：{} 项正常，{} 项有问题，{} 项无法判断，{} 项不适用"},
     {"Checks", "检查项"},

@@ -180,8 +180,13 @@ void print_diagnosis(const Machine& machine, const Diagnosis& diagnosis, bool ev
     print_finding(finding, console);
     console.out << '\n';
   }
-  if (diagnosis.first_cause() == nullptr)
-    console.out << paint(console, Tone::good, say(console, "Nothing is wrong as far as can be told.")) << '\n';
+  if (diagnosis.first_cause() == nullptr) {
+    const bool told = count(diagnosis, State::ok) > 0;
+    console.out << paint(console, told ? Tone::good : Tone::warning,
+                         say(console, told ? "Nothing is wrong as far as can be told."
+                                           : "Nothing could be checked: what the checks read is not there."))
+                << '\n';
+  }
   console.out << wrap(summary(diagnosis, console), console.width, 2) << '\n';
   if (everything) print_checks(diagnosis, console);
 }

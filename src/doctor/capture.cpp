@@ -82,6 +82,7 @@ Result<Gpu> gpu_of(const Json& row, int index) {
   device::for_each_reading_of_gpu(gpu, [&](const char* name, auto& reading) {
     if (const Json* value = row.find(name)) read_value(*value, reading);
   });
+  if (const Json* unified = row.find("unified_memory")) gpu.unified_memory = unified->as_bool().value_or(false);
   if (const Json* links = row.find("links"))
     for (const Json& link : links->items()) {
       device::Link one;
@@ -136,6 +137,7 @@ void capture(const Snapshot& snapshot, Json& host_file) {
     Json row;
     row.set("vendor", to_string(gpu.vendor)).set("source", gpu.source).set("state", to_string(gpu.state));
     if (!gpu.state_detail.empty()) row.set("detail", gpu.state_detail);
+    if (gpu.unified_memory) row.set("unified_memory", true);
     device::for_each_reading_of_gpu(gpu, [&](std::string_view name, const auto& reading) {
       if (reading.known() && name != "serial") row.set(name, json_of(*reading));
     });

@@ -1,7 +1,9 @@
 // Every tests/hosts/*.txt is a host as doctor may meet it. Its first lines say what has to come out:
 //   # cause: kmod.nouveau           the first cause; "none" for a host where nothing is wrong
 //   # also: drv.mismatch            fatal consequences and warnings, each named; any order
-// and nothing else of weight may be found. Files without "# cause" are bases of others.
+//   # notes: drv.branch             what is only worth knowing
+//   # perf: perf.power pci.link     what doctor --perf finds, of any severity
+// and nothing else may be found. Files without "# cause" are bases of others.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +23,7 @@ namespace {
 struct Expected {
   std::string file;
   std::string cause;
-  std::set<std::string> also;
+  std::set<std::string> also, notes, performance;
 };
 
 void PrintTo(const Expected& expected, std::ostream* out) {
@@ -32,13 +34,15 @@ std::vector<Expected> expected_hosts() {
   std::vector<Expected> all;
   for (const auto& entry : std::filesystem::directory_iterator(std::string(GPUWRIGHT_SOURCE_DIR) + "/tests/hosts")) {
     if (entry.path().extension() != ".txt") continue;
-    Expected one{entry.path().string(), "", {}};
+    Expected one{entry.path().string(), "", {}, {}, {}};
     std::ifstream file(entry.path());
     for (std::string line; std::getline(file, line) && !line.starts_with("== ");) {
       if (line.starts_with("# cause: ")) one.cause = trim(std::string_view(line).substr(9));
-      if (line.starts_with("# also: "))
-        for (const auto id : split(std::string_view(line).substr(8), ' '))
-          if (!trim(id).empty()) one.also.emplace(trim(id));
+      for (const auto& [head, ids] :
+           {std::pair{"# also: ", &one.also}, {"# notes: ", &one.notes}, {"# perf: ", &one.performance}})
+        if (line.starts_with(head))
+          for (const auto id : split(std::string_view(line).substr(std::string_view(head).size()), ' '))
+            if (!trim(id).empty()) ids->emplace(trim(id));
     }
     if (!one.cause.empty()) all.push_back(std::move(one));
   }
@@ -71,11 +75,14 @@ TEST_P(Hosts, HasExactlyTheFindingsThatItsHeadNames) {
   const Machine machine(*host, *catalog, *snapshot ? &**snapshot : nullptr);
   const Diagnosis diagnosis = diagnose(machine, *book, {});
 
-  std::set<std::string> also;
+  std::set<std::string> also, notes, performance;
   std::string causes;
   for (const Finding& finding : diagnosis.findings) {
     EXPECT_EQ(finding.title.find('?'), std::string::npos) << finding.id << ": " << finding.title;
-    if (finding.severity < Severity::warning) continue;
+    if (finding.severity < Severity::warning) {
+      notes.insert(finding.id);
+      continue;
+    }
     if (&finding != diagnosis.first_cause()) also.insert(finding.id);
     if (finding.severity == Severity::fatal && finding.role == Role::cause) causes += finding.id;
     for (const Fix& fix : finding.fixes)
@@ -87,6 +94,12 @@ TEST_P(Hosts, HasExactlyTheFindingsThatItsHeadNames) {
     EXPECT_EQ(causes, GetParam().cause);
   }
   EXPECT_THAT(also, ::testing::ElementsAreArray(GetParam().also));
+  EXPECT_THAT(notes, ::testing::ElementsAreArray(GetParam().notes));
+  if (GetParam().performance.empty()) return;
+  DiagnosisOptions perf;
+  perf.performance = true;
+  for (const Finding& finding : diagnose(machine, *book, perf).findings) performance.insert(finding.id);
+  EXPECT_THAT(performance, ::testing::ElementsAreArray(GetParam().performance));
 }
 
 std::string name_of(const ::testing::TestParamInfo<Expected>& host) {
