@@ -38,6 +38,10 @@ class ArchiveReader {
 
   Status read(int depth) {
     const std::string text = GW_TRY(read_file(file_, kMostArchiveBytes));
+    return parse(text, depth);
+  }
+
+  Status parse(std::string_view text, int depth) {
     std::string_view rest = text;
     while (!rest.empty()) {
       ++line_;
@@ -186,6 +190,12 @@ Status write_entry(const std::string& root, const std::string& path, const Archi
 Result<Archive> read_archive(const std::string& file) {
   Archive archive;
   GW_TRY(ArchiveReader(file, archive).read(0));
+  return archive;
+}
+
+Result<Archive> parse_archive(std::string_view text) {
+  Archive archive;
+  GW_TRY(ArchiveReader("archive", archive).parse(text, kMostBases));
   return archive;
 }
 

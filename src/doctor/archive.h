@@ -28,6 +28,7 @@ struct ArchiveEntry {
 using Archive = std::map<std::string, ArchiveEntry, std::less<>>;  // by path on the host
 
 Result<Archive> read_archive(const std::string& file);
+Result<Archive> parse_archive(std::string_view text);  // one that stands on no base
 std::string archive_text(const Archive& archive);
 
 // A folder under the temporary one that holds an archive's files, until the object goes.
