@@ -172,7 +172,7 @@ struct GpuWatch::Shared {
     const JobProcesses::Use use = job_.look();
     const double end = now();
     next_look_ = end + std::max(kCalmly, (end - begin) * kShareForLooks);
-    if (use.processes == 0 && use.cpu_seconds == 0) return;  // it has ended: what was seen before counts
+    if (use.resident.count == 0) return;  // it has ended: what was seen before counts
     HostUse& host = watched_.host;
     host.cpu_seconds = std::max(host.cpu_seconds, use.cpu_seconds);
     host.at_seconds = end;

@@ -45,7 +45,7 @@ struct HostUse {
   double cpu_seconds = 0, cpu_seconds_at_claim = 0;  // claim: when the job came upon its first GPU
   double at_seconds = 0, claim_seconds = 0;          // since its start
   Bytes resident, resident_peak;
-  int processes = 0;
+  int processes = 0;  // 0: nothing was seen of it
   std::optional<Bytes> host_total, host_available;
 };
 

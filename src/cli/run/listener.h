@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -12,6 +13,7 @@
 #include <thread>
 
 #include "base/result.h"
+#include "cli/run/spill.h"
 #include "explain/scanner.h"
 
 namespace gpuwright::cli {
@@ -37,7 +39,8 @@ class TextEnds {
   std::string first_, last_;
 };
 
-// Reads in a thread of its own. Nothing is left out: when it is far behind, who adds waits for it. Memory is bounded.
+// Reads in a thread of its own. Nothing is left out: what comes
+// faster than it is read waits in a file, and where there is no room for that, who adds waits. Memory is bounded.
 class Listener {
  public:
   // `source`: what the text is called where evidence is shown.
@@ -47,27 +50,33 @@ class Listener {
   Listener& operator=(const Listener&) = delete;
 
   void add(std::size_t output, std::string_view bytes);  // from any thread
+  std::int64_t unread();                                 // bytes that still wait
 
   struct Heard {
     std::unique_ptr<explain::RuleBook> book;  // which the scanner reads with
     std::unique_ptr<explain::Scanner> scanner;
     std::string ends;  // of the text
     std::int64_t bytes = 0;
+    std::int64_t unread = 0;   // at the end of the patience
+    bool whole = true;         // false: some of the text could not be kept until it was read
     bool ends_in_line = true;  // the last that came ended a line
   };
-  // Everything was added. Fails where the user's own rules cannot be read. Once.
-  Result<Heard> finish();
+  // Everything was added. What is not read when the patience is over (nothing: it is endless) is left out. Fails where
+  // the user's own rules cannot be read. Once.
+  Result<Heard> finish(std::optional<std::chrono::milliseconds> patience = {});
 
  private:
   void run();
+  bool take_next(std::string& text);
 
   std::string source_;
   std::mutex mutex_;
-  std::condition_variable more_, room_;
+  std::condition_variable more_, room_, end_;
   LineMerger merger_;
-  std::string waiting_;
+  std::string waiting_, fresh_, fresh_end_;  // fresh_end_: lines without an end, at the end
+  Spill spill_;                              // what came after `waiting_`
   std::int64_t bytes_ = 0;
-  bool ended_ = false, in_line_ = false;
+  bool ended_ = false, done_ = false, impatient_ = false, in_line_ = false, whole_ = true;
   TextEnds ends_;                                    // of the thread, like what follows
   std::optional<Result<explain::RuleBook>> loaded_;  // until finish()
   std::unique_ptr<explain::RuleBook> book_;

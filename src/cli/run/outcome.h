@@ -24,8 +24,9 @@ struct Outcome {
   ChildEnd end;
   int exit_code = 0;  // that we give
   std::int64_t bytes_printed = 0;
-  int processors = 1;         // that the job may use
-  bool left_running = false;  // descendants still held its output open
+  std::int64_t bytes_unread = 0;  // of these: the rules did not get to them in time
+  int processors = 1;             // that the job may use
+  bool left_running = false;      // descendants still held its output open
   bool kernel_log_read = false;
   Watched gpus;
   std::optional<explain::Explanation> explanation;  // nothing when the rules could not be read

@@ -32,6 +32,9 @@ namespace {
 
 constexpr int kCannotExecute = 126, kNoSuchProgram = 127;  // as shells have it
 
+constexpr std::chrono::milliseconds kPatience{2000};
+constexpr std::int64_t kWorthSaying = 64 << 20;
+
 using Clock = std::chrono::steady_clock;
 
 struct RunRequest {
@@ -202,6 +205,9 @@ class JobRun {
     outcome_.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     outcome_.gpus = watch.finish();
     outcome_.left_running = outputs_.finish();
+    if (console_.terminal && outcome_.failed() && listener.unread() > kWorthSaying)
+      console_.err << "gpuwright run: the job has ended; reading the rest of what it printed ("
+                   << to_string(Bytes{listener.unread()}) << ")\n";
     return conclude(listener, kernel);
   }
 
@@ -242,10 +248,13 @@ class JobRun {
   void judge(Listener& listener, KernelLog& kernel) {
     outcome_.kernel_log_read = kernel.readable();
     const KernelSays says{lines_of_job(kernel.text(), outcome_.gpus.pids, in_first_pid_namespace()), kernel.kills()};
-    auto heard = listener.finish();
+    // Of a job that ended well only alarming lines would be told.
+    auto heard = listener.finish(outcome_.failed() ? std::nullopt : std::optional(kPatience));
     if (!heard) return note(heard.error().message());
     outcome_.bytes_printed = heard->bytes;
     ends_in_line_ = heard->ends_in_line;
+    outcome_.bytes_unread = heard->unread;
+    if (!heard->whole) note("some of what it printed could not be kept until it was read: a rule may have missed it");
     const auto catalog = catalog::Catalog::load();
     if (!catalog) return note(catalog.error().message());
     outcome_.explanation = explain_job(outcome_, *heard, says, *catalog, console_);

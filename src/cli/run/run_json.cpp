@@ -100,6 +100,7 @@ Json to_json(const Outcome& outcome) {
       .set("failed", outcome.failed())
       .set("left_running", outcome.left_running)
       .set("printed_bytes", outcome.bytes_printed)
+      .set("unread_bytes", outcome.bytes_unread)
       .set("host", host_json(outcome))
       .set("gpus_found", static_cast<std::int64_t>(outcome.gpus.gpus.size()))
       .set("gpus", std::move(gpus))

@@ -43,7 +43,8 @@ class Printer {
   }
 
   std::string time() const {
-    return outcome_.seconds < 10 ? fmt::format("{:.1f}s", std::max(outcome_.seconds, 0.1)) : duration_text(outcome_.seconds);
+    return outcome_.seconds < 10 ? fmt::format("{:.1f}s", std::max(outcome_.seconds, 0.1))
+                                 : duration_text(outcome_.seconds);
   }
 
   void head() {
