@@ -15,10 +15,11 @@ namespace {
 constexpr std::size_t kMostFileBytes = 64 << 10, kMostBundleBytes = 16 << 20, kMostLogLines = 2000;
 
 // Variables that the checks read; of others not even the name is told.
-constexpr std::array<std::string_view, 20> kVariables = {
-    "CUDA_",          "NVIDIA_",         "NCCL_",        "HIP_",        "ROCR_", "HSA_",  "LD_LIBRARY_PATH",
-    "PYTORCH_",       "TORCH_",          "XLA_",         "TF_",         "JAX_",  "GLOO_", "SLURM_JOB_ID",
-    "SLURM_JOB_GPUS", "SLURM_STEP_GPUS", "CONDA_PREFIX", "VIRTUAL_ENV", "HOME",  "PATH"};
+constexpr std::array<std::string_view, 23> kVariables = {
+    "CUDA_",           "NVIDIA_",      "NCCL_",       "HIP_",  "ROCR_",        "HSA_",
+    "LD_LIBRARY_PATH", "PYTORCH_",     "TORCH_",      "XLA_",  "TF_XLA_",      "TF_GPU_",
+    "TF_FORCE_GPU_",   "TF_CPP_",      "JAX_",        "GLOO_", "SLURM_JOB_ID", "SLURM_JOB_GPUS",
+    "SLURM_STEP_GPUS", "CONDA_PREFIX", "VIRTUAL_ENV", "HOME",  "PATH"};
 
 // Lines of the kernel's log that say something of GPUs, their bus, or memory.
 constexpr std::array<std::string_view, 14> kLogWords = {
@@ -217,10 +218,18 @@ bool starts_with_any(std::string_view name, const auto& prefixes) {
   return std::any_of(prefixes.begin(), prefixes.end(), [&](std::string_view one) { return name.starts_with(one); });
 }
 
+// "NVIDIA_API_KEY", "TORCH_HUB_TOKEN".
+bool tells_a_secret(std::string_view name) {
+  const std::string low = lower(name);
+  return low.find("key") != std::string::npos ||
+         std::any_of(kSecretWords.begin(), kSecretWords.end(),
+                     [&](std::string_view word) { return low.find(word) != std::string::npos; });
+}
+
 Json variables(const Host& host, Redactor& redactor) {
   Json env = Json::object();
   for (const auto& [name, value] : host.environment())
-    if (starts_with_any(name, kVariables)) env.set(name, redacted_by(redactor, value));
+    if (starts_with_any(name, kVariables) && !tells_a_secret(name)) env.set(name, redacted_by(redactor, value));
   if (host.variable("KUBERNETES_SERVICE_HOST")) env.set("KUBERNETES_SERVICE_HOST", "192.0.2.1");
   return env;
 }

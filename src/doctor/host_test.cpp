@@ -12,6 +12,7 @@ namespace gpuwright::doctor {
 namespace {
 
 using device::testing::Tree;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -178,6 +179,21 @@ TEST(Bundle, LeavesVersionsAndAddressesOfDevices) {
        {"libcuda.so.580.95.05", "0000:01:00.0", "NVRM: Xid (PCI:0000:01:00): 79, pid=1", "torch 2.9.1+cu128",
         "Linux version 6.8.0-88-generic", "cudnn 9.10.2.21", "12:34:56", "std::vector"})
     EXPECT_EQ(redacted(text, secrets), text);
+}
+
+TEST(Bundle, TakesOnlyVariablesThatTheChecksRead) {
+  Tree tree;
+  tree.file("gpuwright-host.json",
+            R"({"env": {"CUDA_HOME": "/opt/cuda", "HOME": "/home/ada", "NVIDIA_API_KEY": "nvapi-1",
+    "TF_VAR_db": "hunter2", "AWS_PROFILE": "lab", "NCCL_DEBUG": "INFO"}})");
+  const auto host = Host::open(tree.root());
+  const auto catalog = catalog::Catalog::load();
+  ASSERT_TRUE(host && catalog);
+  const Machine machine(*host, *catalog, nullptr);
+  const std::string text = archive_text(bundle(machine));
+  EXPECT_THAT(text, AllOf(HasSubstr("CUDA_HOME"), HasSubstr("NCCL_DEBUG"), HasSubstr("/home/user")));
+  for (const char* word : {"nvapi", "API_KEY", "hunter2", "TF_VAR", "AWS", "ada\""})
+    EXPECT_THAT(text, Not(HasSubstr(word)));
 }
 
 TEST(Bundle, IsReadAsTheMachineThatItWas) {
