@@ -79,9 +79,11 @@ const Package* owner_of(const PythonEnvironment& environment, const std::string&
     if (!path.starts_with(site + "/")) continue;
     std::string name = path.substr(site.size() + 1);
     name = normalised_name(name.substr(0, name.find_first_of("/.")));
-    for (; !name.empty();
-         name.resize(std::max(name.rfind('-'), std::size_t{0}) == std::string::npos ? 0 : name.rfind('-')))
+    while (!name.empty()) {
       if (const Package* package = environment.find(name)) return package;
+      const std::size_t dash = name.rfind('-');
+      name.resize(dash == std::string::npos ? 0 : dash);
+    }
   }
   return nullptr;
 }

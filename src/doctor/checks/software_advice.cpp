@@ -72,7 +72,7 @@ bool has_amd_board(const Machine& machine) {
 
 std::optional<std::string> driver_for_programs(const Machine& machine) {
   if (machine.surroundings().wsl) return std::nullopt;
-  const auto installed = machine.nvidia().version();
+  auto installed = machine.nvidia().version();
   const auto library = machine.software().loader().find("libcuda.so.1");
   if (!installed || !library || library->real_path.find("/compat") == std::string::npos) return installed;
   const std::string name = library->real_path.substr(library->real_path.rfind('/') + 1);

@@ -82,7 +82,7 @@ Status ElfOpener::read_identity() {
   const ElfBytes identity = GW_TRY(read(0, 16));
   const std::string_view text = identity.text();
   if (text.substr(0, 4) != "\177ELF") return elf_failure(source_, 0, "not an ELF file");
-  const int bits = text[4], order = text[5];
+  const std::uint64_t bits = identity.at(4, 1), order = identity.at(5, 1);
   if (bits < 1 || bits > 2 || order < 1 || order > 2) return elf_failure(source_, 4, "an unknown ELF class or order");
   file_.kind.is_64 = bits == 2;
   file_.kind.big_endian = order == 2;

@@ -80,7 +80,7 @@ std::string Search::active_prefix() const {
     for (const char* name : {"python3", "python"}) {
       if (!host_.exists(fmt::format("{}/{}", folder, name))) continue;
       if (folder.ends_with("/bin")) return std::string(folder.substr(0, folder.size() - 4));
-      if (const std::string chosen = chosen_by_pyenv(folder); !chosen.empty()) return chosen;
+      if (std::string chosen = chosen_by_pyenv(folder); !chosen.empty()) return chosen;
     }
   }
   for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"})
