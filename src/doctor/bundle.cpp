@@ -308,7 +308,8 @@ Archive bundle(const Machine& machine) {
   Redactor redactor(secrets);
   Archive archive;
   std::size_t bytes = 0;
-  const auto paths = host.looked_at();  // a copy: reading adds to it
+  const std::vector<std::pair<std::string, Host::Seen>> paths(host.looked_at().begin(),
+                                                              host.looked_at().end());  // reading adds to it
   for (const auto& [path, seen] : paths) {
     if (!path.starts_with('/') || path.find("..") != std::string::npos || path.find("//") != std::string::npos ||
         path.find("/./") != std::string::npos || path.ends_with("/.") || path.size() < 2)

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "doctor/checks/checks.h"
+#include "doctor/checks/names.h"
 #include "doctor/kernel_lines.h"
 
 namespace gpuwright::doctor {
@@ -13,10 +14,6 @@ namespace {
 
 using device::Gpu;
 namespace throttle = device::throttle;
-
-std::string name_of(const Gpu& gpu) {
-  return fmt::format("GPU {}{}", gpu.index, gpu.name ? " (" + *gpu.name + ")" : "");
-}
 
 std::optional<Outcome> no_question(const Machine& machine) {
   if (machine.snapshot() == nullptr) return unknown("the drivers were not asked");

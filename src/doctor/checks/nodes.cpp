@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "doctor/checks/checks.h"
+#include "doctor/checks/names.h"
 #include "doctor/checks/rights.h"
 #include "doctor/kernel_lines.h"
 
@@ -85,10 +86,6 @@ Outcome check_suspend(const Machine& machine) {
 
 const device::Snapshot* told(const Machine& machine) {
   return machine.snapshot();
-}
-
-std::string name_of(const Gpu& gpu) {
-  return fmt::format("GPU {}{}", gpu.index, gpu.name ? " (" + *gpu.name + ")" : "");
 }
 
 template <class Visit>

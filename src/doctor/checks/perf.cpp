@@ -7,15 +7,12 @@
 
 #include "base/text.h"
 #include "doctor/checks/checks.h"
+#include "doctor/checks/names.h"
 
 namespace gpuwright::doctor {
 namespace {
 
 using device::Gpu;
-
-std::string name_of(const Gpu& gpu) {
-  return fmt::format("GPU {}{}", gpu.index, gpu.name ? " (" + *gpu.name + ")" : "");
-}
 
 std::optional<Outcome> not_told(const Machine& machine) {
   if (machine.snapshot() == nullptr) return unknown("the drivers were not asked");
