@@ -10,20 +10,40 @@
 #include "cli/commands.h"
 #include "cli/doctor_answer.h"
 #include "cli/doctor_fix.h"
+#include "cli/doctor_simulated.h"
 #include "cli/style.h"
 #include "device/reader.h"
 #include "doctor/archive.h"
 #include "doctor/bundle.h"
 #include "doctor/capture.h"
+#include "sim/host.h"
 
 namespace gpuwright::cli {
 namespace {
 
-// What lies under --root: a folder, or a bundle, which is unpacked for as long as this lives.
+// What is looked at: this machine, a folder, or what is unpacked into one for as long as this lives.
 struct Root {
   std::optional<doctor::UnpackedHost> unpacked;
   std::string path;
+  std::optional<device::Snapshot> snapshot;  // of a simulated host
+
+  Status unpack(const doctor::Archive& archive) {
+    unpacked.emplace(GW_TRY(doctor::UnpackedHost::unpack(archive)));
+    path = unpacked->root();
+    return {};
+  }
 };
+
+Result<Root> simulate(const std::string& scenario) {
+  device::ReaderOptions options;
+  options.sources.simulated = GW_TRY(sim::Host::from_scenario(scenario));
+  options.sources.wants.links = true;
+  Root root;
+  device::Reader reader(options);
+  root.snapshot = reader.read();
+  GW_TRY(root.unpack(simulated_machine(*options.sources.simulated, *root.snapshot)));
+  return root;
+}
 
 Result<Root> open_root(const std::optional<std::string>& path) {
   Root root;
@@ -31,9 +51,7 @@ Result<Root> open_root(const std::optional<std::string>& path) {
   root.path = *path;
   if (is_directory(*path)) return root;
   GW_TRY(check_path(*path));
-  const doctor::Archive archive = GW_TRY(doctor::read_archive(*path));
-  root.unpacked.emplace(GW_TRY(doctor::UnpackedHost::unpack(archive)));
-  root.path = root.unpacked->root();
+  GW_TRY(root.unpack(GW_TRY(doctor::read_archive(*path))));
   return root;
 }
 
@@ -86,9 +104,11 @@ bool is_bad(const doctor::Diagnosis& diagnosis, std::string_view fail_on) {
 }
 
 Status check_words(const Arguments& arguments) {
-  if (arguments.has("--apply") && arguments.has("--root"))
+  if (arguments.has("--apply") && (arguments.has("--root") || arguments.has("--simulate")))
     return fail(ErrorCode::bad_input, "--apply changes this machine, not the one under --root",
                 "--fix prints a script for that one");
+  if (arguments.has("--root") && arguments.has("--simulate"))
+    return fail(ErrorCode::bad_input, "--simulate and --root exclude each other", "give one of them");
   if (arguments.has("--yes") && !arguments.has("--apply"))
     return fail(ErrorCode::bad_input, "--yes belongs to --apply");
   return {};
@@ -123,9 +143,13 @@ Result<int> run_doctor(const Arguments& arguments, const Console& console) {
       if (!one.empty()) options.only.emplace_back(one);
   GW_TRY(check_only(options.only));
 
-  const Root root = GW_TRY(open_root(arguments.value("--root")));
+  const Root root =
+      GW_TRY(arguments.has("--simulate") ? simulate(arguments.value("--simulate").value_or(sim::default_scenario()))
+                                         : open_root(arguments.value("--root")));
   const doctor::Host host = GW_TRY(doctor::Host::open(root.path));
-  const device::Snapshot snapshot = GW_TRY(read_snapshot(host));
+  const device::Snapshot snapshot = root.snapshot ? *root.snapshot : GW_TRY(read_snapshot(host));
+  if (!snapshot.simulated.empty() && !console.json && !arguments.has("--fix"))
+    console.out << fmt::format("SIMULATED ({}): nothing here is of this machine\n", printable(snapshot.simulated));
   const catalog::Catalog catalog = GW_TRY(catalog::Catalog::load());
   const doctor::ProblemBook book = GW_TRY(doctor::ProblemBook::load());
   const doctor::Machine machine(host, catalog, &snapshot);
@@ -164,6 +188,13 @@ Command doctor_command() {
       {"--bundle", "", "FILE",
        "write what was looked at into a text file, without names and secrets, to send to somebody"},
       {"--root", "", "DIR", "look at a machine whose files were captured under DIR, or at a bundle"},
+      {.name = "--simulate",
+       .value = "SCENARIO",
+       .help = "a simulated host: a built-in scenario or a file.toml",
+       .choices = sim::built_in_names(),
+       .default_text = sim::default_scenario(),
+       .optional_value = true,
+       .accepts = [](std::string_view word) { return word.ends_with(".toml"); }},
   };
   command.examples = {
       {"gpuwright doctor", "what is wrong with this machine"},

@@ -208,6 +208,9 @@ Json to_json(const Machine& machine, const Diagnosis& diagnosis) {
   return Json()
       .set("schema", "gpuwright.doctor/1")
       .set("verdict", cause == nullptr ? Json("healthy") : Json(cause->id))
+      .set("simulated", machine.snapshot() != nullptr && !machine.snapshot()->simulated.empty()
+                            ? Json(machine.snapshot()->simulated)
+                            : Json())
       .set("host", machine_json(machine))
       .set("findings", std::move(findings))
       .set("checks", std::move(checks));
