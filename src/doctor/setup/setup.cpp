@@ -189,8 +189,9 @@ tl::expected<SetupSet, Words> Setup::solve(const SetupWish& wish) const {
   if (!set || set->torch != best->torch || set->tensorflow != best->tensorflow || set->jax != best->jax) return best;
   const catalog::DriverBranch* branch = compat_.branch_of(*wish.present_driver);
   if (branch != nullptr && branch->end < wish.today)
-    set->notes.push_back(filled_in(tables_.words.find("driver_kept_ended")->second,
-                                   {{"branch", std::to_string(branch->branch)}, {"end", branch->end}}));
+    set->notes.insert(set->notes.begin(),
+                      filled_in(tables_.words.find("driver_kept_ended")->second,
+                                {{"branch", std::to_string(branch->branch)}, {"end", branch->end}}));
   return set;
 }
 
