@@ -28,6 +28,8 @@ class Torch {
   const TorchBuild& build() const { return build_; }
   // What `import torch` loads; nothing where its libraries are not there.
   const std::optional<LoadPlan>& libraries() const;
+  // Whether all of them could be read: a bundle holds their names alone.
+  bool readable() const { return libraries() && libraries()->complete; }
   // The same without LD_LIBRARY_PATH; nothing where that is not set, too.
   const std::optional<LoadPlan>& libraries_by_themselves() const;
   // For which GPUs it holds code, by its libtorch_cuda.so (before 1.9 and in debug builds: libtorch_cuda_cu.so ...).

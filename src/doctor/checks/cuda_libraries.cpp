@@ -159,28 +159,39 @@ Outcome check_cuda_ldpath(const Machine& machine) {
   if (!machine.host().environment_known()) return unknown("the environment is not known");
   if (machine.host().variable("LD_LIBRARY_PATH").value_or("").empty()) return fine("LD_LIBRARY_PATH is not set");
   Outcome outcome = fine("LD_LIBRARY_PATH changes nothing for PyTorch");
-  bool any = false;
+  bool any = false, unreadable = false;
   for (const Torch& torch : machine.software().torches()) {
-    if (!torch.build().cuda || !torch.libraries() || !torch.libraries_by_themselves()) continue;
+    if (!torch.build().cuda) continue;
+    if (!torch.readable() || !torch.libraries_by_themselves()) {
+      unreadable = true;
+      continue;
+    }
     any = true;
     compare_cudnn_parts(machine, torch, outcome);
     compare_plans(machine, torch, outcome);
   }
-  return any ? outcome : not_applicable("no PyTorch for CUDA");
+  if (any) return outcome;
+  return unreadable ? unknown("PyTorch's libraries cannot be read") : not_applicable("no PyTorch for CUDA");
 }
 
 Outcome check_cuda_soname(const Machine& machine) {
   Outcome outcome = fine();
   std::size_t loaded = 0;
   std::string cudnn;
+  bool unreadable = false;
   for (const Torch& torch : machine.software().torches()) {
-    if (!torch.build().for_gpus() || !torch.libraries() || !torch.libraries()->complete) continue;
+    if (!torch.build().for_gpus()) continue;
+    if (!torch.readable()) {
+      unreadable = true;
+      continue;
+    }
     loaded += torch.libraries()->libraries.size();
     for (const LoadedLibrary& library : torch.libraries()->libraries)
       if (stem_of(library.name) == "libcudnn") cudnn = ", cuDNN from " + library.real_path;
     tell_missing(machine, torch, outcome);
   }
-  if (loaded == 0) return not_applicable("no PyTorch for GPUs whose libraries can be read");
+  if (loaded == 0)
+    return unreadable ? unknown("PyTorch's libraries cannot be read") : not_applicable("no PyTorch for GPUs");
   if (outcome.state == State::ok) outcome.text = fmt::format("{} libraries of PyTorch are there{}", loaded, cudnn);
   return outcome;
 }

@@ -136,26 +136,27 @@ void check_versions(const Machine& machine, const Torch& torch, Outcome& outcome
     }
 }
 
-}  // namespace
-
-Outcome check_fw_abi(const Machine& machine) {
+template <class Look>
+Outcome with_libraries(const Machine& machine, Look look) {
   const auto& torches = machine.software().torches();
   if (torches.empty()) return not_applicable("no PyTorch is installed");
   Outcome outcome = fine();
-  for (const Torch& torch : torches) check_extensions(machine, torch, outcome);
-  return outcome;
-}
-
-Outcome check_fw_libstdcxx(const Machine& machine) {
-  const auto& torches = machine.software().torches();
-  Outcome outcome = fine();
   bool any = false;
   for (const Torch& torch : torches) {
-    if (!torch.libraries()) continue;
+    if (!torch.readable()) continue;
     any = true;
-    check_versions(machine, torch, outcome);
+    look(machine, torch, outcome);
   }
-  return any ? outcome : not_applicable("no PyTorch whose libraries can be read");
+  return any ? outcome : unknown("PyTorch's libraries cannot be read");
+}
+
+}  // namespace
+
+Outcome check_fw_abi(const Machine& machine) {
+  return with_libraries(machine, check_extensions);
+}
+Outcome check_fw_libstdcxx(const Machine& machine) {
+  return with_libraries(machine, check_versions);
 }
 
 }  // namespace gpuwright::doctor
