@@ -102,6 +102,18 @@ TEST_P(Hosts, HasExactlyTheFindingsThatItsHeadNames) {
   EXPECT_THAT(performance, ::testing::ElementsAreArray(GetParam().performance));
 }
 
+TEST(HostsTogether, EveryFatalProblemHasItsHost) {
+  const auto book = ProblemBook::load();
+  ASSERT_TRUE(book) << book.error().message();
+  std::set<std::string> shown;
+  for (const Expected& host : expected_hosts()) {
+    shown.insert(host.cause);
+    shown.insert(host.also.begin(), host.also.end());
+  }
+  for (const auto& problem : book->problems())
+    EXPECT_TRUE(problem->severity != Severity::fatal || shown.contains(problem->id)) << problem->id;
+}
+
 std::string name_of(const ::testing::TestParamInfo<Expected>& host) {
   std::string name = std::filesystem::path(host.param.file).stem().string();
   for (char& c : name)
