@@ -320,8 +320,9 @@ Result<RuleBook> RuleBook::from_toml(std::string_view text, const std::string& n
 
 Result<RuleBook> RuleBook::load() {
   RuleBook book;
-  for (const char* part : {"errors.toml", "errors_oom.toml", "errors_driver.toml", "errors_library.toml",
-                           "errors_cluster.toml", "errors_kernel.toml", "errors_run.toml", "errors_job.toml", "xid.toml"})
+  for (const char* part :
+       {"errors.toml", "errors_oom.toml", "errors_driver.toml", "errors_library.toml", "errors_cluster.toml",
+        "errors_kernel.toml", "errors_run.toml", "errors_job.toml", "xid.toml"})
     if (const auto text = embedded_data(part)) GW_TRY(book.add(*text, part));
   const std::string own = config_directory() + "/errors.toml";
   if (!config_directory().empty() && path_exists(own)) {

@@ -120,9 +120,10 @@ void remark_on_persistence(const device::Snapshot& snapshot, const Gpu& gpu, Col
   const bool is_used = std::any_of(snapshot.processes.begin(), snapshot.processes.end(),
                                    [&gpu](const device::Process& process) { return process.gpu == gpu.index; });
   if (is_used) return;
-  remarks.add(gpu, false,
-              "persistence mode is off: the driver starts an unused GPU anew for each question; 'sudo nvidia-smi -pm 1' "
-              "(or nvidia-persistenced) keeps it ready");
+  remarks.add(
+      gpu, false,
+      "persistence mode is off: the driver starts an unused GPU anew for each question; 'sudo nvidia-smi -pm 1' "
+      "(or nvidia-persistenced) keeps it ready");
 }
 
 }  // namespace
