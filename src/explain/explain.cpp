@@ -132,6 +132,16 @@ class Judge {
     return {fact.kind->name, fact.items, is_number(fact.kind->type), fact.kind->list};
   }
 
+  // A line that shows two symptoms is shown once.
+  static void add_evidence(Evidence evidence, Finding& finding) {
+    for (Evidence& shown : finding.evidence)
+      if (shown.line == evidence.line && shown.source == evidence.source) {
+        shown.count = std::max(shown.count, evidence.count);
+        return;
+      }
+    finding.evidence.push_back(std::move(evidence));
+  }
+
   Finding finding(const Candidate& candidate) const {
     const Rule& rule = *candidate.rule;
     Finding finding;
@@ -149,7 +159,7 @@ class Judge {
       if (symptom == scan_.symptoms.end()) continue;
       Evidence evidence = symptom->second.sightings.front();
       evidence.count = symptom->second.count;
-      finding.evidence.push_back(std::move(evidence));
+      add_evidence(std::move(evidence), finding);
     }
     for (const RuleFix& fix : rule.fixes) {
       if (!fix.when.holds(scene_)) continue;
@@ -169,10 +179,25 @@ class Judge {
     }
   }
 
+  // Programs, images, zeros, one endless line: not what anything could be judged by.
+  bool holds_no_log() const {
+    const std::int64_t text = scan_.bytes - scan_.zeros;
+    constexpr std::int64_t kLongestText = 64 << 10;  // without one line end
+    return text <= 0 || scan_.controls * 50 > text || (scan_.lines <= 1 && text > kLongestText);
+  }
+
   // Nobody knows what it is, or nothing is wrong: said, never guessed.
   Finding nothing_found(const Explanation& explanation) const {
     const bool chinese = options_.language == "zh";
     Finding finding;
+    if (scan_.bytes > 0 && holds_no_log()) {
+      finding.id = finding.kind = "unknown";
+      finding.confidence = 0;
+      finding.title = chinese ? "这不是文本日志" : "This is not a log";
+      finding.cause = chinese ? "内容是二进制数据、零字节或没有换行的长串，无法据此判断。"
+                              : "It holds binary data, zeros or one endless line: there is nothing to judge by.";
+      return finding;
+    }
     const auto alarm = scan_.symptoms.find("alarm");
     if (alarm != scan_.symptoms.end()) {
       finding.id = finding.kind = "unknown";
@@ -181,7 +206,10 @@ class Judge {
       finding.title = chinese ? "无法从日志判断" : "Cannot tell from this log";
       finding.cause = chinese ? "日志显示有失败，但没有一条规则能从文字中看出原因。"
                               : "Something failed, but nothing in the text shows why.";
-      finding.evidence.push_back(alarm->second.sightings.back());
+      // The first exception, not what passes it on; else the last alarm.
+      const auto exception = scan_.symptoms.find("exception_said");
+      finding.evidence.push_back(exception != scan_.symptoms.end() ? exception->second.sightings.front()
+                                                                   : alarm->second.sightings.back());
       return finding;
     }
     if (scan_.bytes == 0) {

@@ -322,7 +322,7 @@ Result<RuleBook> RuleBook::load() {
   RuleBook book;
   for (const char* part :
        {"errors.toml", "errors_oom.toml", "errors_driver.toml", "errors_library.toml", "errors_cluster.toml",
-        "errors_kernel.toml", "errors_run.toml", "errors_job.toml", "xid.toml"})
+        "errors_kernel.toml", "errors_run.toml", "errors_job.toml", "errors_program.toml", "xid.toml"})
     if (const auto text = embedded_data(part)) GW_TRY(book.add(*text, part));
   const std::string own = config_directory() + "/errors.toml";
   if (!config_directory().empty() && path_exists(own)) {
@@ -376,7 +376,7 @@ std::vector<std::string> RuleBook::lint() const {
                                                                  [](const Regex& r) { return !r.captures.empty(); });
     const bool is_used = std::any_of(pattern.symptoms.begin(), pattern.symptoms.end(),
                                      [&](const std::string& symptom) { return used.contains(symptom); });
-    if (!gives_facts && !is_used && pattern.id != "alarm")
+    if (!gives_facts && !is_used && pattern.id != "alarm" && pattern.id != "exception_said")
       faults.push_back(fmt::format("pattern {}: no rule uses it", pattern.id));
   }
   return faults;

@@ -100,6 +100,8 @@ void Cleaner::clean(std::string_view bytes, std::string& onto) {
     return;
   }
   for (const char c : bytes) {
+    zeros_ += c == '\0' ? 1 : 0;
+    controls_ += (c > 0 && c < '\b') || (c > '\r' && c < '\x1b') || (c > '\x1b' && c < ' ') ? 1 : 0;
     if (std::exchange(carriage_return_, false) && c != '\n') onto += '\r';
     if (escapes_.takes(c)) continue;
     if (c == '\r')
@@ -136,6 +138,8 @@ void Scanner::feed(std::string_view bytes) {
 
 void Scanner::end() {
   cleaner_.finish(buffer_);
+  scan_.zeros = cleaner_.zeros();
+  scan_.controls = cleaner_.controls();
   process(true);
   if (!buffer_.empty()) scan_.lines += line_number(buffer_.size()) - (buffer_.back() == '\n' ? 1 : 0);
 }
@@ -256,10 +260,12 @@ bool Scanner::match_window(std::size_t index, Line window, std::optional<Line> w
       const std::int64_t position = window_offset + static_cast<std::int64_t>(start);
       if (position <= progress.last_start) continue;
       last_start = std::max(last_start, position);
-      const Line shown = line_around(place);
+      // A regex that begins with a line end means the line behind it.
+      const std::size_t shown_at = place + (groups[0].size() > 1 && is_line_end(buffer_[place]) ? 1 : 0);
+      const Line shown = line_around(shown_at);
       accept(index, regex, groups,
              std::string_view(buffer_).substr(shown.begin, std::min(shown.end - shown.begin, kShown)),
-             line_number(place));
+             line_number(shown_at));
     }
   }
   progress.last_start = last_start;

@@ -31,6 +31,7 @@ struct Scan {
   Facts facts;
   std::map<std::string, Symptom, std::less<>> symptoms;
   std::int64_t lines = 0, bytes = 0;
+  std::int64_t zeros = 0, controls = 0;  // bytes that are NUL, and control characters that no text holds
 };
 
 // Removes terminal escapes, NULs and the CR of CR LF from text that comes in pieces.
@@ -39,8 +40,12 @@ class Cleaner {
  public:
   void clean(std::string_view bytes, std::string& onto);
   void finish(std::string& onto);
+  // Seen in pieces that hold a NUL, a CR or an escape.
+  std::int64_t zeros() const { return zeros_; }
+  std::int64_t controls() const { return controls_; }
 
  private:
+  std::int64_t zeros_ = 0, controls_ = 0;
   EscapeFilter escapes_;
   bool carriage_return_ = false;  // one that came last, and may be followed by LF
 };
