@@ -24,7 +24,6 @@ constexpr double kIdle = 0.02;                        // at most: it was held an
 constexpr double kThrottled = 0.1;                    // of the time
 constexpr double kFullHost = 0.9;                     // of the processors
 constexpr double kSaturated = 0.8, kOneThread = 1.3;  // cores
-constexpr double kRoom = 0.6;                         // at most: the card could be smaller
 constexpr double kAgrees = 0.15;                      // between what fit foretold and what was measured
 
 class Judge {
