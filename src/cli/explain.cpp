@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <thread>
 
 #include "base/stream.h"
@@ -74,23 +76,48 @@ explain::Progress progress_to(const Console& console) {
   };
 }
 
+// A file that grows may be cut to nothing or replaced by another of its name (logrotate): then it is read anew.
+class Followed {
+ public:
+  explicit Followed(const std::string& path) : path_(path) { note(); }
+  bool regular() const { return regular_; }
+  bool replaced(std::int64_t read) {
+    struct stat now = {};
+    if (!regular_ || stat(path_.c_str(), &now) != 0) return false;
+    return now.st_ino != inode_ || now.st_dev != device_ || now.st_size < read;
+  }
+  void note() {
+    struct stat now = {};
+    regular_ = path_ != "-" && stat(path_.c_str(), &now) == 0 && S_ISREG(now.st_mode);
+    inode_ = now.st_ino;
+    device_ = now.st_dev;
+  }
+
+ private:
+  std::string path_;
+  bool regular_ = false;
+  ino_t inode_ = 0;
+  dev_t device_ = 0;
+};
+
 // --follow: reads what is appended, and answers whenever the findings change, until Ctrl-C.
 Result<int> follow(const std::string& path, const explain::RuleBook& book, const explain::ExplainOptions& options,
                    const Console& console) {
+  Followed file(path);
   InputStream stream = GW_TRY(InputStream::open(path));
-  explain::Scanner scanner(book);
-  scanner.begin(path);
+  auto scanner = std::make_unique<explain::Scanner>(book);
+  scanner->begin(path);
   std::string piece(256 << 10, '\0'), last;
   const explain::LogInput input{{path}, {}};
   while (!interrupted) {
     const std::size_t count = GW_TRY(stream.read(piece.data(), piece.size()));
     if (count > 0) {
-      scanner.feed(std::string_view(piece.data(), count));
+      scanner->feed(std::string_view(piece.data(), count));
       continue;
     }
-    scanner.look();
-    const explain::Explanation explanation = explain::explain(book, scanner.scan(), options);
-    if (std::string now = explain::verdict(explanation); now != last) {
+    scanner->look();
+    const explain::Explanation explanation = explain::explain(book, scanner->scan(), options);
+    if (std::string now = explain::verdict(explanation); now != last && explanation.bytes > 0) {
       last = std::move(now);
       if (console.json)
         console.out << to_json(explanation, input).dump(0) << '\n' << std::flush;
@@ -98,7 +125,19 @@ Result<int> follow(const std::string& path, const explain::RuleBook& book, const
         print_explanation(explanation, input, console);
       console.out.flush();
     }
-    if (stream.size() == 0) break;  // a pipe that has ended
+    if (!file.regular() && stream.size() == 0) break;  // a pipe that has ended
+    if (file.replaced(stream.bytes_read())) {
+      auto again = InputStream::open(path);
+      if (again) {
+        console.err << "gpuwright: " << printable(path) << ": a new file or one that was cut; reading it anew\n";
+        stream = std::move(*again);
+        scanner = std::make_unique<explain::Scanner>(book);
+        scanner->begin(path);
+        file.note();
+        last.clear();
+        continue;
+      }
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
   return interrupted ? 128 + SIGINT : kDone;
@@ -106,8 +145,9 @@ Result<int> follow(const std::string& path, const explain::RuleBook& book, const
 
 Result<int> run_explain(const Arguments& arguments, const Console& console) {
   const explain::RuleBook book = GW_TRY(explain::RuleBook::load());
+  for (const std::string& note : book.notes()) console.err << "gpuwright: " << printable(note) << '\n';
   if (arguments.has("--list")) return list_rules(book, console);
-  if (arguments.has("--lint-rules")) return lint_rules(book, console);
+  if (arguments.has("--lint-rules")) return book.notes().empty() ? lint_rules(book, console) : kAnswerIsNo;
   const std::string path = arguments.value("LOG").value_or("-");
   explain::ExplainOptions options;
   options.language = console.language == Language::chinese ? "zh" : "en";

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include <toml++/toml.h>
@@ -318,16 +319,34 @@ Result<RuleBook> RuleBook::from_toml(std::string_view text, const std::string& n
   return book;
 }
 
-Result<RuleBook> RuleBook::load() {
-  RuleBook book;
+namespace {
+
+Status add_built_in(const std::function<Status(std::string_view, const char*)>& add) {
   for (const char* part :
        {"errors.toml", "errors_oom.toml", "errors_driver.toml", "errors_library.toml", "errors_cluster.toml",
         "errors_kernel.toml", "errors_run.toml", "errors_job.toml", "errors_program.toml", "xid.toml"})
-    if (const auto text = embedded_data(part)) GW_TRY(book.add(*text, part));
+    if (const auto text = embedded_data(part)) GW_TRY(add(*text, part));
+  return {};
+}
+
+}  // namespace
+
+Result<RuleBook> RuleBook::load() {
+  const auto built_in = [](RuleBook& book) {
+    return add_built_in([&](std::string_view text, const char* part) { return book.add(text, part); });
+  };
+  RuleBook book;
+  GW_TRY(built_in(book));
   const std::string own = config_directory() + "/errors.toml";
   if (!config_directory().empty() && path_exists(own)) {
-    const std::string text = GW_TRY(read_file(own, 4 << 20));
-    GW_TRY(book.add(text, own));
+    const auto text = read_file(own, 4 << 20);
+    const Status added = text ? book.add(*text, own) : Status(tl::unexpected(text.error()));
+    if (!added) {
+      // What was read of it before the fault must not stay.
+      book = RuleBook();
+      GW_TRY(built_in(book));
+      book.notes_.push_back(fmt::format("{}; your own rules are left out", added.error().message()));
+    }
   }
   book.index_anchors();
   return book;

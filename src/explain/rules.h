@@ -114,7 +114,9 @@ struct AnchorIndex {
 class RuleBook {
  public:
   // The built-in rules with ~/.config/gpuwright/errors.toml after them.
+  // Own rules that are faulty are left out, as a note says: the built-in ones serve nevertheless.
   static Result<RuleBook> load();
+  const std::vector<std::string>& notes() const { return notes_; }
   // An error names the file, the row and what is wrong with it.
   static Result<RuleBook> from_toml(std::string_view text, const std::string& name);
 
@@ -139,6 +141,7 @@ class RuleBook {
   std::vector<Computed> computed_;
   std::vector<Rule> rules_;
   std::map<std::string, Words, std::less<>> benign_;
+  std::vector<std::string> notes_;
 };
 
 }  // namespace gpuwright::explain
