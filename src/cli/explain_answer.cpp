@@ -55,8 +55,12 @@ std::string place_of(const Evidence& evidence, bool several_files) {
 void print_evidence(const Finding& finding, bool several_files, const Console& console) {
   for (const Evidence& evidence : finding.evidence) {
     std::string text = printable(trim(evidence.text));
-    const std::string place = fmt::format("    line {}: ", place_of(evidence, several_files));
-    const std::string times = evidence.count > 1 ? fmt::format("  ({} times)", with_thousands(evidence.count)) : "";
+    const bool chinese = console.language == Language::chinese;
+    const std::string place =
+        fmt::format(fmt::runtime(chinese ? "    第 {} 行：" : "    line {}: "), place_of(evidence, several_files));
+    const std::string times = evidence.count > 1 ? fmt::format(fmt::runtime(chinese ? "（{} 次）" : "  ({} times)"),
+                                                               with_thousands(evidence.count))
+                                                 : "";
     if (!console.wide)
       text = shorten(text, std::max(20, console.width - display_width(place) - display_width(times)), console.unicode);
     console.out << paint(console, Tone::dim, place) << text << paint(console, Tone::dim, times) << '\n';
@@ -83,10 +87,16 @@ void print_finding(const Finding& finding, bool several_files, const Console& co
   if (finding.role == Role::cause) console.out << wrap("    " + finding.cause, console.width, kIndent) << '\n';
   print_evidence(finding, several_files, console);
   if (finding.role == Role::cause) print_fixes(finding, console);
+  if (finding.kind == "unknown" || finding.kind == "healthy" || finding.kind == "benign") return;
   console.out << paint(console, Tone::dim,
                        fmt::format("    {} ({}, {}{})", finding.kind, to_string(finding.severity),
                                    to_string(finding.scope), finding.confidence < 0.75 ? ", not certain" : ""))
               << '\n';
+}
+
+// What a training run prints at every step: --json has it.
+bool is_series(const FactValue& fact) {
+  return fact.name == "loss" || fact.name == "grad_norm";
 }
 
 // Of long lists the first few: --json has them all.
@@ -165,16 +175,20 @@ void print_explanation(const explain::Explanation& explanation, const explain::L
   if (!explanation.benign.empty()) {
     print_heading(console, chinese ? "无害的行" : "Harmless lines");
     for (const explain::Benign& line : explanation.benign)
-      console.out << wrap(fmt::format("  line {}{}: {}", line.evidence.front().line,
-                                      line.count > 1 ? fmt::format(" ({} times)", with_thousands(line.count)) : "",
+      console.out << wrap(fmt::format(fmt::runtime(chinese ? "  第 {} 行{}：{}" : "  line {}{}: {}"),
+                                      line.evidence.front().line,
+                                      line.count > 1 ? fmt::format(fmt::runtime(chinese ? "（{} 次）" : " ({} times)"),
+                                                                   with_thousands(line.count))
+                                                     : "",
                                       line.text),
                           console.width, kIndent)
                   << '\n';
   }
-  if (explanation.facts.empty()) return;
+  if (std::all_of(explanation.facts.begin(), explanation.facts.end(), is_series)) return;
   print_heading(console, chinese ? "日志中的事实" : "Facts in the log");
   Table table({{""}, {"", Align::left, true}}, 2);
-  for (const FactValue& fact : explanation.facts) table.add({fact.name, for_people(fact)});
+  for (const FactValue& fact : explanation.facts)
+    if (!is_series(fact)) table.add({fact.name, for_people(fact)});
   table.print(console);
 }
 

@@ -262,7 +262,8 @@ class RuleFile {
     for (const std::string& other : texts(row, "follows"))
       rule.consequence_of.push_back("xid." + (other == "any" ? "*" : other));
     rule.title = {fmt::format("Xid {}: {}", code, text(row, "en")), fmt::format("Xid {}：{}", code, text(row, "zh"))};
-    rule.cause = {"[GPU {pci_address}. ]" + text(row, "en") + ".", "[GPU {pci_address}。]" + text(row, "zh") + "。"};
+    rule.cause = {"The kernel's driver reported it[ for GPU {pci_address}].",
+                  "由内核驱动报告[（GPU {pci_address}）]。"};
     RuleFix fix;
     fix.text = {text(row, "action_en"), text(row, "action_zh")};
     fix.url = "https://docs.nvidia.com/deploy/xid-errors/";
