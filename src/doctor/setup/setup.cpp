@@ -33,6 +33,8 @@ bool audio_comes_along(const catalog::Compat& compat, const SetupSet& set) {
 
 std::string torch_packages(const catalog::Compat& compat, const SetupSet& set) {
   std::string packages = fmt::format("torch=={}", set.torch->newest);
+  // 2.3 is the first release that works with NumPy 2, as doctor's fw.numpy has it.
+  if (compare_versions(set.torch->version, "2.3") < 0) packages += " 'numpy<2'";
   if (set.torch->vision) packages += fmt::format(" 'torchvision=={}.*'", *set.torch->vision);
   if (audio_comes_along(compat, set)) packages += fmt::format(" 'torchaudio=={}.*'", *set.torch->audio);
   return packages;
@@ -116,6 +118,7 @@ std::vector<std::string> step_ids(const catalog::Compat& compat, const SetupWish
     add(wish.wsl            ? "driver.wsl"
         : set.driver->keeps ? "driver.keep"
         : set.driver->open  ? "driver.open"
+        : wish.driver       ? "driver.asked"
                             : "driver.proprietary");
     add("check.driver");
     if (!wish.wsl && may_have_switches(wish)) add("fabric");

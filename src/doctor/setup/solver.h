@@ -13,6 +13,8 @@
 
 namespace gpuwright::doctor {
 
+inline constexpr int kOpenByDefault = 560;  // the first branch for which open kernel modules are recommended
+
 class Solver {
  public:
   Solver(const catalog::Compat& compat, const SetupTables& tables, const SetupWish& wish);
@@ -44,6 +46,7 @@ class Solver {
   // Of the CUDA that the set needs.
   bool take_driver(const std::string& cuda);
   bool choose_driver(const std::string& floor);
+  void raise_floor(const std::string& floor);
   bool take_toolkit(const std::string& cuda);  // "": the newest that suits
   bool toolkit_suits(const std::string& minor, int stage);
   bool take_compiler(const std::string& minor);

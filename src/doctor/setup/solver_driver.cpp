@@ -22,17 +22,32 @@ bool Solver::take_driver(const std::string& cuda) {
   if (!floor.empty() && order < 0)
     return refuse(5, "driver_floor", {{"cuda", cuda}, {"floor", floor}, {"driver", *wish_.driver}});
   set_.driver->branch = static_cast<int>(to_integer(catalog::version_prefix(*wish_.driver, 1)).value_or(0));
-  set_.driver->floor = floor;
+  raise_floor(floor);
   set_.driver->keeps = !whole_branch;
   if (const auto* row = compat_.branch_of(*wish_.driver)) set_.driver->open = set_.driver->open && row->open;
+  // Open modules are what NVIDIA recommends from 560 on; before 515 there are none, and until 550 those of GeForce
+  // cards were not finished (open-gpu-kernel-modules, README: NVreg_OpenRmEnableUnsupportedGpus).
+  const bool needs_open = std::any_of(windows_.begin(), windows_.end(),
+                                      [](const auto* window) { return window->modules == catalog::Modules::open; });
+  if (set_.driver->branch < kOpenByDefault && !needs_open) set_.driver->open = false;
   set_.driver->version = *wish_.driver;
   return true;
 }
 
+// To what the CUDA and each GPU need.
+void Solver::raise_floor(const std::string& floor) {
+  std::string& highest = set_.driver->floor;
+  const auto raise = [&highest](const std::string& to) {
+    if (!to.empty() && (highest.empty() || compare_versions(to, highest) > 0)) highest = to;
+  };
+  raise(floor);
+  for (const auto* window : windows_)
+    if (window->first_driver) raise(std::to_string(*window->first_driver));
+}
+
 bool Solver::choose_driver(const std::string& floor) {
   DriverChoice& driver = *set_.driver;
-  if (compare_versions(floor.empty() ? "0" : floor, driver.floor.empty() ? "0" : driver.floor) >= 0)
-    driver.floor = floor;
+  raise_floor(floor);
   const auto serves_all = [this](int branch) {
     return std::all_of(windows_.begin(), windows_.end(),
                        [&](const auto* window) { return compat_.serves(branch, window->capability).value_or(false); });
