@@ -141,6 +141,11 @@ std::optional<ChildEnd> child_end(pid_t child) {
   return end;
 }
 
+bool is_stopped(pid_t child) {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(child), &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child;
+}
+
 namespace {
 
 [[noreturn]] void drain(std::vector<pollfd> waiting) {

@@ -52,6 +52,9 @@ Result<pid_t> start_child(const std::vector<std::string>& words, const ChildOutp
 // How it ended; nothing while it runs.
 std::optional<ChildEnd> child_end(pid_t child);
 
+// It was stopped (Ctrl-Z, SIGSTOP) and goes on only when somebody lets it.
+bool is_stopped(pid_t child);
+
 // Reads on from the descriptors and throws away what comes, until they end, in a process of its own, so that who still
 // writes there is not ended by SIGPIPE when we are gone. Closes them here.
 void drain_elsewhere(const std::vector<int>& descriptors);

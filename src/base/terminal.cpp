@@ -67,4 +67,23 @@ int DescriptorBuffer::sync() {
   return error_ == 0 ? 0 : -1;
 }
 
+bool is_in_foreground() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::tcgetpgrp(descriptor) == ::getpgrp()) return true;
+  return false;
+}
+
+CookedLines::CookedLines(int descriptor) : descriptor_(descriptor) {
+  termios mode{};
+  if (::tcgetattr(descriptor, &mode) != 0) return;
+  if ((mode.c_oflag & (OPOST | ONLCR)) == (OPOST | ONLCR)) return;
+  before_ = mode;
+  mode.c_oflag |= OPOST | ONLCR;
+  ::tcsetattr(descriptor, TCSADRAIN, &mode);
+}
+
+CookedLines::~CookedLines() {
+  if (before_) ::tcsetattr(descriptor_, TCSADRAIN, &*before_);
+}
+
 }  // namespace gpuwright

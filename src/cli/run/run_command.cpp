@@ -142,13 +142,28 @@ class Outputs {
   int write_error_ = 0;
 };
 
+// A job that stopped itself leaves its shell waiting for us: we stop as well, and take it along when we are told to go
+// on. Not where nobody at a terminal could tell us; and not after a Ctrl-Z, which the terminal sends to both: by the
+// second look we have been stopped and are going on, and so is the job.
+void stop_with(pid_t job) {
+  constexpr timespec kSettled{0, 30'000'000};
+  if (!is_stopped(job) || !is_in_foreground()) return;
+  ::nanosleep(&kSettled, nullptr);
+  if (!is_stopped(job)) return;
+  ::raise(SIGSTOP);
+  ::kill(job, SIGCONT);
+}
+
 // What is typed at the terminal reaches the job by itself, as it is in our process group; what is sent to us alone is
 // passed on.
 ChildEnd wait_for(pid_t job, const HeldSignals& signals, const Outputs& outputs) {
   while (true) {
     if (const auto end = child_end(job)) return *end;
     const HeldSignals::Arrival arrival = signals.wait();
-    if (arrival.number == SIGCHLD) continue;
+    if (arrival.number == SIGCHLD) {
+      stop_with(job);
+      continue;
+    }
     if (arrival.number == SIGWINCH) outputs.follow_size();
     if (arrival.number == SIGWINCH || !arrival.from_kernel) ::kill(job, arrival.number);
   }
@@ -266,11 +281,13 @@ class JobRun {
 
   void print() const {
     if (request_.quiet && !outcome_.failed()) return;
+    const CookedLines cooked(STDERR_FILENO);
     if (console_.terminal && !ends_in_line_) console_.err << '\n';
     if (console_.json)
       console_.err << to_json(outcome_).dump() << '\n';
     else
       print_outcome(outcome_, console_);
+    console_.err.flush();
   }
 
   RunRequest request_;
