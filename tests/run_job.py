@@ -262,6 +262,18 @@ def job_control_works(program):
     terminal.end()
 
 
+def a_job_that_stops_itself_stops_us(program):
+    terminal = Terminal(["bash", "--norc", "--noprofile", "-i"])
+    terminal.type(b"PS1=; '%s' run -q -- sh -c 'kill -STOP $$; echo do\"\"wn; exit 3'\n" % program.encode())
+    terminal.wait_for(b"Stopped")
+    terminal.type(b"fg\n")
+    terminal.wait_for(b"down\r\n")
+    terminal.type(b"echo code''=$?\n")
+    terminal.wait_for(b"code=3")
+    terminal.type(b"exit\n")
+    terminal.end()
+
+
 def main():
     program = os.path.abspath(sys.argv[1])
     tests = [test for name, test in globals().items() if callable(test) and getattr(test, "__module__", "") == "__main__"
