@@ -119,12 +119,17 @@ TEST(Free, NotWhatIsLostOrUnknownOrCutUp) {
 
 TEST(Free, WordsForTheEnvironment) {
   device::Snapshot snapshot = half_free();
-  EXPECT_EQ(visible_devices({&snapshot.gpus[1], &snapshot.gpus[3]}, false),
+  EXPECT_EQ(visible_devices(snapshot, {&snapshot.gpus[1], &snapshot.gpus[3]}, false),
             "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1,3");
-  EXPECT_EQ(visible_devices({&snapshot.gpus[1]}, true),
+  EXPECT_EQ(visible_devices(snapshot, {&snapshot.gpus[1]}, true),
             "CUDA_VISIBLE_DEVICES=GPU-5f1c0000-0000-4000-8000-000000000001");
-  snapshot.gpus[1].vendor = device::Vendor::amd;
-  EXPECT_EQ(visible_devices({&snapshot.gpus[1]}, false), "HIP_VISIBLE_DEVICES=1");
+  // HIP counts what it can use; DRM's cards have other numbers where card0 is a display adapter.
+  for (const std::size_t at : {std::size_t{1}, std::size_t{3}}) {
+    snapshot.gpus[at].vendor = device::Vendor::amd;
+    snapshot.gpus[at].vendor_index = static_cast<int>(at);
+  }
+  EXPECT_EQ(visible_devices(snapshot, {&snapshot.gpus[1], &snapshot.gpus[3]}, false), "HIP_VISIBLE_DEVICES=0,1");
+  EXPECT_EQ(visible_devices(snapshot, {&snapshot.gpus[3]}, false), "HIP_VISIBLE_DEVICES=1");
 }
 
 TEST(Processes, WhereTheyRun) {

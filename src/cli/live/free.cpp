@@ -85,6 +85,9 @@ std::string hide_invisible(Snapshot& snapshot, const Arguments& arguments) {
                      view.note.empty() ? "" : ": ", view.note);
 }
 
+// `export $(...)` loses the exit code: what it then starts finds no GPU rather than those of others.
+constexpr std::string_view kNothingVisible = "CUDA_VISIBLE_DEVICES=\n";
+
 FreeAnswer answer_for(const Snapshot& snapshot, const FreeRequest& request) {
   FreeAnswer answer;
   answer.judged = judge(snapshot, request.rules);
@@ -96,7 +99,7 @@ FreeAnswer answer_for(const Snapshot& snapshot, const FreeRequest& request) {
 Json json_of(const Snapshot& snapshot, const FreeRequest& request, const FreeAnswer& answer, const std::string& note) {
   Json json = snapshot_head("gpuwright.free/1", snapshot);
   json.set("enough", answer.enough);
-  json.set("environment", answer.enough ? Json(visible_devices(answer.chosen, request.by_uuid)) : Json());
+  json.set("environment", answer.enough ? Json(visible_devices(snapshot, answer.chosen, request.by_uuid)) : Json());
   Json chosen = Json::array();
   for (const device::Gpu* gpu : answer.chosen) chosen.push(gpu->index);
   json.set("chosen", std::move(chosen));
@@ -136,13 +139,12 @@ void print_answer(const Snapshot& snapshot, const FreeRequest& request, const Fr
   if (!banner.empty()) console.err << banner << '\n';
   if (!note.empty()) console.err << "note: " << printable(note) << '\n';
   if (answer.enough) {
-    console.out << visible_devices(answer.chosen, request.by_uuid) << '\n';
+    console.out << visible_devices(snapshot, answer.chosen, request.by_uuid) << '\n';
     if (console.terminal)
       console.err << "free at this moment, not reserved: another program may take them before yours starts\n";
     return;
   }
-  // `export $(...)` loses the exit code: what it then starts finds no GPU rather than those of others.
-  console.out << "CUDA_VISIBLE_DEVICES=\n";
+  console.out << kNothingVisible;
   console.err << fmt::format("{} free, {} wanted\n", answer.chosen.size(), request.count.value_or(1));
   print_obstacles(answer, console);
 }
@@ -163,7 +165,10 @@ Result<int> run_free(const Arguments& arguments, const Console& console) {
   bool shows_progress = false;
   while (true) {
     Snapshot snapshot = GW_TRY(next_snapshot(*feed));
-    if (is_missing(snapshot) && snapshot.gpus.empty() && !console.json) return report_missing(snapshot, console);
+    if (is_missing(snapshot) && snapshot.gpus.empty() && !console.json) {
+      console.out << kNothingVisible;
+      return report_missing(snapshot, console);
+    }
     const std::string note = hide_invisible(snapshot, arguments);
     const FreeAnswer answer = answer_for(snapshot, request);
     const double waited = std::chrono::duration<double>(Clock::now() - begin).count();

@@ -89,10 +89,26 @@ std::vector<const Gpu*> choose(const std::vector<Judged>& judged, std::optional<
   return best;
 }
 
-std::string visible_devices(const std::vector<const Gpu*>& gpus, bool by_uuid) {
+namespace {
+
+// HIP and Level Zero count the GPUs that they can use from 0, in the order of the bus; the numbers of DRM's cards have
+// holes where a display adapter or another vendor's card stands.
+int number_for_runtime(const Snapshot& snapshot, const Gpu& gpu) {
+  if (gpu.vendor != device::Vendor::amd && gpu.vendor != device::Vendor::intel) return gpu.vendor_index;
+  return static_cast<int>(std::count_if(snapshot.gpus.begin(), snapshot.gpus.end(), [&gpu](const Gpu& other) {
+    if (other.vendor != gpu.vendor || other.state == device::State::no_driver) return false;
+    if (other.pci_address && gpu.pci_address) return *other.pci_address < *gpu.pci_address;
+    return other.vendor_index < gpu.vendor_index;
+  }));
+}
+
+}  // namespace
+
+std::string visible_devices(const Snapshot& snapshot, const std::vector<const Gpu*>& gpus, bool by_uuid) {
   if (gpus.empty()) return {};
   std::vector<std::string> names;
-  for (const Gpu* gpu : gpus) names.push_back(by_uuid && gpu->uuid ? *gpu->uuid : fmt::format("{}", gpu->vendor_index));
+  for (const Gpu* gpu : gpus)
+    names.push_back(by_uuid && gpu->uuid ? *gpu->uuid : fmt::format("{}", number_for_runtime(snapshot, *gpu)));
   const std::string list = fmt::format("{}", fmt::join(names, ","));
   switch (gpus.front()->vendor) {
     case device::Vendor::amd:

@@ -30,6 +30,7 @@ std::vector<const device::Gpu*> choose(const std::vector<Judged>& judged, std::o
 
 // "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0,3": words for `export` or `env`. Numbers rather than UUIDs, as
 // not every program reads those. AMD: HIP_VISIBLE_DEVICES, Intel: ZE_AFFINITY_MASK, Ascend: ASCEND_RT_VISIBLE_DEVICES.
-std::string visible_devices(const std::vector<const device::Gpu*>& gpus, bool by_uuid);
+std::string visible_devices(const device::Snapshot& snapshot, const std::vector<const device::Gpu*>& gpus,
+                            bool by_uuid);
 
 }  // namespace gpuwright::cli

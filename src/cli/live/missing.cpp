@@ -51,10 +51,13 @@ int report_missing(const device::Snapshot& snapshot, const Console& given) {
   Console console = given;
   console.color = given.color && given.terminal;
   given.out.flush();
+  if (const std::string banner = simulated_banner(snapshot); !banner.empty())
+    console.err << paint(console, Tone::warning, banner) << '\n';
   console.err << (snapshot.gpus.empty() ? "gpuwright: no GPU was found. What was looked for:\n"
                                         : "gpuwright: not every GPU can be read. What was looked for:\n");
   print_reports(snapshot, console);
-  if (snapshot.gpus.empty()) console.err << "To see what it looks like with GPUs: add --simulate\n";
+  if (snapshot.gpus.empty() && snapshot.simulated.empty())
+    console.err << "To see what it looks like with GPUs: add --simulate\n";
   return kMissing;
 }
 

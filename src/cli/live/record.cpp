@@ -75,10 +75,11 @@ class Recorder {
       print_progress(snapshot);
       if (request_.duration && elapsed() + request_.interval > *request_.duration + 1e-6) return finish(snapshot);
       due = std::max(due + std::chrono::milliseconds(std::llround(request_.interval * 1000)), Clock::now());
-      while (Clock::now() < due) {
+      // Asked at least once, also where reading takes longer than the interval.
+      do {
         const auto left = std::chrono::ceil<std::chrono::milliseconds>(due - Clock::now());
-        if (asks_to_end(signals.wait(left))) return finish(snapshot);
-      }
+        if (asks_to_end(signals.wait(std::max(left, std::chrono::milliseconds(0))))) return finish(snapshot);
+      } while (Clock::now() < due);
     }
   }
 

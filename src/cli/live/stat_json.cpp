@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "cli/live/live.h"
 #include "cli/live/processes.h"
 #include "cli/live/values.h"
 
@@ -141,6 +142,8 @@ Json snapshot_head(std::string_view schema, const Snapshot& snapshot) {
   answer.set("hostname", snapshot.hostname);
   answer.set("time", iso_time(snapshot.time));
   answer.set("simulated", snapshot.simulated.empty() ? Json() : Json(snapshot.simulated));
+  // Why there is less to tell than there should be.
+  if (is_missing(snapshot)) answer.set("sources", sources_json(snapshot));
   return answer;
 }
 
