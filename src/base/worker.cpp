@@ -48,8 +48,8 @@ int keep_only(int socket) {
 }
 
 void leave_signals_to(pid_t parent) {
-  for (const int number : {SIGINT, SIGQUIT, SIGHUP, SIGPIPE, SIGTSTP, SIGWINCH}) std::signal(number, SIG_IGN);
-  for (const int number : {SIGTERM, SIGCHLD, SIGALRM, SIGUSR1, SIGUSR2}) std::signal(number, SIG_DFL);
+  for (const int number : {SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGPIPE, SIGTSTP, SIGWINCH}) std::signal(number, SIG_IGN);
+  for (const int number : {SIGCHLD, SIGALRM, SIGUSR1, SIGUSR2}) std::signal(number, SIG_DFL);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(0);  // it ended before it could be watched
 }

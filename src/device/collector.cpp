@@ -71,8 +71,9 @@ void places_of(Codec& codec, Places& places) {
   });
 }
 
-std::string request_for(const std::vector<Place>& forbidden) {
+std::string request_for(const std::vector<Place>& forbidden, Milliseconds budget) {
   Encoder encoder;
+  encoder(static_cast<std::int64_t>(budget.count()));
   places_of(encoder, forbidden);
   const std::size_t length = encoder.bytes().size();
   std::string request;
@@ -80,8 +81,13 @@ std::string request_for(const std::vector<Place>& forbidden) {
   return request + encoder.bytes();
 }
 
+struct Request {
+  std::int64_t budget_ms = 0;
+  std::vector<Place> forbidden;
+};
+
 // Nothing when the parent has gone.
-std::optional<std::vector<Place>> next_request(int socket) {
+std::optional<Request> next_request(int socket) {
   std::array<char, kRequestHead> head{};
   if (!receive_all(socket, head.data(), head.size())) return std::nullopt;
   std::size_t length = 0;
@@ -89,11 +95,12 @@ std::optional<std::vector<Place>> next_request(int socket) {
   if (length > kLargestRequest) return std::nullopt;
   std::string text(length, '\0');
   if (!receive_all(socket, text.data(), text.size())) return std::nullopt;
-  std::vector<Place> forbidden;
+  Request request;
   Decoder decoder(text);
-  places_of(decoder, forbidden);
+  decoder(request.budget_ms);
+  places_of(decoder, request.forbidden);
   if (decoder.failed()) return std::nullopt;
-  return forbidden;
+  return request;
 }
 
 // The host's name under a root other than this machine's is that of the captured tree.
@@ -168,9 +175,10 @@ class Collector::Watch : public CallWatch {
  public:
   Watch(Note& note, int socket) : note_(note), socket_(socket) {}
 
-  void begin(const Snapshot& snapshot, std::vector<Place> forbidden) {
+  void begin(const Snapshot& snapshot, Request request) {
     snapshot_ = &snapshot;
-    forbidden_ = std::move(forbidden);
+    forbidden_ = std::move(request.forbidden);
+    budget_ = Milliseconds(request.budget_ms);
   }
   void enter(std::string_view source, int vendor_index, const char* call) override {
     tell_new_rows();
@@ -178,6 +186,7 @@ class Collector::Watch : public CallWatch {
     note_.write(running_, source, vendor_index, call);
   }
   void leave() override { note_.write(running_, running_, -1, ""); }
+  Milliseconds budget() const override { return budget_; }
   void end() {
     running_.clear();
     leave();
@@ -206,15 +215,16 @@ class Collector::Watch : public CallWatch {
   const Snapshot* snapshot_ = nullptr;
   std::vector<Place> forbidden_;
   std::string running_;
+  Milliseconds budget_{};
   std::size_t rows_told_ = 0;
   bool last_has_name_ = false;
 };
 
 int Collector::serve(int socket, SourceSet& sources, Note& note) {
   Watch watch(note, socket);
-  while (auto forbidden = next_request(socket)) {
+  while (auto request = next_request(socket)) {
     Snapshot snapshot;
-    watch.begin(snapshot, std::move(*forbidden));
+    watch.begin(snapshot, std::move(*request));
     sources.read(snapshot, watch);
     watch.end();
     if (!send_all(socket, kAnswer + encode_frame(snapshot))) break;
@@ -258,7 +268,7 @@ class Silence {
 tl::expected<Snapshot, CollectorTrouble> Collector::ask(const std::vector<Place>& forbidden, Patience patience,
                                                         Snapshot& seen) {
   received_.clear();
-  if (!send_all(worker_.socket(), request_for(forbidden))) return tl::unexpected(died());
+  if (!send_all(worker_.socket(), request_for(forbidden, patience.all))) return tl::unexpected(died());
   Silence silence(note_->sequence.load(std::memory_order_acquire));
   while (true) {
     const Milliseconds allowed = note_->device.load(std::memory_order_relaxed) < 0 ? patience.library : patience.device;

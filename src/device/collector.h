@@ -65,6 +65,7 @@ struct CollectorTrouble {
 // How long the collector may be silent in one call.
 struct Patience {
   std::chrono::milliseconds device, library;
+  std::chrono::milliseconds all{2000};  // its calls together
 };
 
 // Not thread-safe.

@@ -22,11 +22,19 @@ using Milliseconds = std::chrono::milliseconds;
 // Deaths that tell nothing of a call: by the system's hand (out of memory), or between two readings.
 constexpr int kMostBlameless = 2;
 constexpr int kMostTries = 64;
+constexpr Milliseconds kLongestRest{60000};
 
 struct Barred {
   CollectorTrouble trouble;
   Clock::time_point until;
   std::optional<pid_t> stuck;
+};
+
+// How long a device that hung was left alone last.
+struct Rest {
+  Place place;
+  Milliseconds lasted;
+  Clock::time_point until;
 };
 
 SourceReport report_of(const CollectorTrouble& trouble) {
@@ -57,6 +65,7 @@ struct Reader::State {
   Snapshot ask();
   tl::expected<Snapshot, CollectorTrouble> ask_once(Patience patience);
   void readmit();
+  Milliseconds rest_of(const Place& place);
   bool bar(const CollectorTrouble& trouble);
   std::optional<pid_t> end_collector();
   void collect_left_behind();
@@ -67,6 +76,7 @@ struct Reader::State {
   std::optional<SourceSet> in_process;
   std::optional<Collector> collector;
   std::vector<Barred> barred;
+  std::vector<Rest> rests;
   std::vector<pid_t> left_behind;            // killed, and not yet ended
   std::optional<CollectorTrouble> given_up;  // in this read
 };
@@ -99,7 +109,7 @@ Snapshot Reader::State::ask() {
   const auto start = Clock::now();
   const Milliseconds deadline = options.call_deadline;
   const Milliseconds least = std::max(deadline / 8, Milliseconds(1));
-  Patience patience{deadline, deadline};
+  Patience patience{deadline, deadline, deadline + deadline / 3};
   int blameless = 0;
   for (int tries = 0; tries < kMostTries; ++tries) {
     auto answer = ask_once(patience);
@@ -111,9 +121,9 @@ Snapshot Reader::State::ask() {
       continue;
     }
     if (!bar(*given_up)) break;
-    const auto left = std::chrono::duration_cast<Milliseconds>(deadline + deadline / 3 - (Clock::now() - start));
+    const auto left = std::chrono::duration_cast<Milliseconds>(deadline + deadline * 2 / 3 - (Clock::now() - start));
     if (left <= Milliseconds(0)) break;
-    patience = {std::max(left / 2, least), std::max(left, least)};
+    patience = {std::max(left / 2, least), std::max(left, least), left};
   }
   Snapshot empty;
   SourceSet({}, options.sources).read(empty, no_watch());
@@ -139,11 +149,21 @@ tl::expected<Snapshot, CollectorTrouble> Reader::State::ask_once(Patience patien
   return answer;
 }
 
+Milliseconds Reader::State::rest_of(const Place& place) {
+  const auto now = Clock::now();
+  auto rest = std::find_if(rests.begin(), rests.end(), [&place](const Rest& each) { return each.place == place; });
+  if (rest == rests.end()) rest = rests.insert(rests.end(), {place, Milliseconds(0), now});
+  const bool at_once = now < rest->until + 2 * options.call_deadline + rest->lasted;
+  rest->lasted = at_once && rest->lasted.count() > 0 ? std::min(rest->lasted * 2, kLongestRest) : options.retry_after;
+  rest->until = now + rest->lasted;
+  return rest->lasted;
+}
+
 // False when there is nobody to blame.
 bool Reader::State::bar(const CollectorTrouble& trouble) {
   const std::optional<pid_t> stuck = end_collector();
   if (trouble.place.source.empty()) return false;
-  Barred next{trouble, Clock::now() + options.retry_after, stuck};
+  Barred next{trouble, Clock::now() + rest_of(trouble.place), stuck};
   const auto barred_before = [this](const Place& place) {
     return std::any_of(barred.begin(), barred.end(), [&](const Barred& each) { return each.trouble.place == place; });
   };

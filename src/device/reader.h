@@ -20,8 +20,9 @@ struct ReaderOptions {
   SourceOptions sources;
   // How long one vendor call may take before its device counts as unresponsive.
   std::chrono::milliseconds call_deadline{1500};
-  // How long a device that hung is left alone before it is tried again.
-  std::chrono::milliseconds retry_after{30000};
+  // How long a device that hung is left alone before it is tried again; twice as long each time that it hangs anew at
+  // once, up to a minute.
+  std::chrono::milliseconds retry_after{5000};
   // Read in this process, without a collector: for tests. A hang is then a hang.
   bool in_process = false;
   // For tests: sources to read in place of all that there are (all_sources of collector.h).
@@ -38,7 +39,7 @@ class Reader {
 
   // The state now. Does not fail: what cannot be read stands in the snapshot (Gpu::state, Snapshot::sources). Rates are
   // against the snapshot before. When a device hangs, takes call_deadline plus what the other devices need; when
-  // several hang at once, a third more than call_deadline, and the devices that were not reached by then are
+  // several hang at once, two thirds more than call_deadline, and the devices that were not reached by then are
   // unresponsive, too.
   Snapshot read();
 

@@ -61,6 +61,30 @@ TEST(ReaderOnNvml, HungCallOfOneGpuLeavesTheOthersAlone) {
 }
 
 // go-nvml#152: nvmlInit hangs (driver 570.148).
+TEST(ReaderOnNvml, SlowCallsOfOneGpuAddUpToNoMoreThanTheTimeOfAReading) {
+  ReaderOptions options = host_with("[[fault]]\nkind = \"slow\"\ngpus = [1]\nmicroseconds = 300000\n");
+  options.call_deadline = milliseconds(1500);
+  Reader reader(options);
+  for (int i = 0; i < 2; ++i) {  // 14.5 s for the first
+    const auto start = std::chrono::steady_clock::now();
+    const Snapshot snapshot = reader.read();
+    EXPECT_LT(std::chrono::steady_clock::now() - start, milliseconds(3000));
+    EXPECT_THAT(states(snapshot), ElementsAre(State::ok, State::unresponsive, State::ok));
+    EXPECT_THAT(snapshot.gpus[1].state_detail, HasSubstr("too slow"));
+    EXPECT_TRUE(snapshot.gpus[1].name.known());
+    EXPECT_TRUE(snapshot.gpus[2].memory_used.known());
+  }
+}
+
+TEST(ReaderOnNvml, SlowCallsOfAllGpusAddUpToNoMoreThanTheTimeOfAReading) {
+  ReaderOptions options = host_with("[[fault]]\nkind = \"slow\"\nmicroseconds = 20000\n");
+  options.call_deadline = milliseconds(1500);
+  Reader reader(options);
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_THAT(states(reader.read()), SizeIs(3));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, milliseconds(3000));
+}
+
 TEST(ReaderOnNvml, HungInitIsTold) {
   Reader reader(host_with("[[fault]]\nkind = \"hang\"\nfunction = \"nvmlInit\"\n"));
   const Snapshot snapshot = reader.read();

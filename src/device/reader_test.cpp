@@ -247,7 +247,7 @@ TEST_F(ReaderTest, WhatIsTypedAtTheTerminalIsTheParentsToDecide) {
   Reader reader(options());
   read(reader);
   const int pid = reader.collector_pid();
-  for (const int number : {SIGINT, SIGQUIT, SIGHUP, SIGTSTP}) ::kill(pid, number);
+  for (const int number : {SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGTSTP}) ::kill(pid, number);
   EXPECT_THAT(states(read(reader)), ::testing::Each(State::ok));
   EXPECT_EQ(reader.collector_pid(), pid);
 }

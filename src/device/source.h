@@ -2,6 +2,7 @@
 // inside the collector (collector.h), may be killed at any call, and keeps between reads what rates and caches need.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -47,6 +48,8 @@ class CallWatch {
   virtual void leave() = 0;
   // Devices of a source that hung before and must not be asked in this run; -1 stands for the source as a whole.
   virtual bool forbidden(std::string_view source, int vendor_index) const = 0;
+  // How long all the calls of one reading may take together; what is not asked by then is not asked.
+  virtual std::chrono::milliseconds budget() const { return std::chrono::milliseconds(2000); }
 };
 CallWatch& no_watch();  // watches nothing, forbids nothing
 

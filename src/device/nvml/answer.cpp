@@ -102,7 +102,7 @@ Reading<Watts> milliwatts(nvml::Return code, std::uint64_t value) {
 
 Reading<Celsius> degrees(nvml::Return code, std::int64_t value) {
   if (code != nvml::kSuccess) return why_of(code);
-  if (value < -100 || value > 250) return Why::implausible;
+  if (value == -1 || value < -100 || value > 250) return Why::implausible;
   return Celsius{static_cast<double>(value)};
 }
 

@@ -2,6 +2,7 @@
 // keeps in mind when an answer means more than itself (the GPU is gone, the driver was reloaded).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 
 #include "device/nvml/library.h"
@@ -21,12 +22,20 @@ class Asker {
   void turn_to(int device) {
     device_ = device;
     trouble_ = nvml::kSuccess;
+    until_ = Clock::time_point::max();
   }
+
+  using Clock = std::chrono::steady_clock;
+  // Calls to this device are answered with kTimeout from then on, without asking it.
+  void ask_until(Clock::time_point until) { until_ = until; }
+  bool late() const { return until_ != Clock::time_point::max() && Clock::now() >= until_; }
+  Clock::time_point until() const { return until_; }
 
   // kFunctionNotFound where the driver lacks the function.
   template <class... Parameters, class... Arguments>
   nvml::Return operator()(const Function<nvml::Return(Parameters...)>& function, Arguments... arguments) {
     if (!function) return nvml::kFunctionNotFound;
+    if (late()) return nvml::kTimeout;
     ++calls_;
     watch_.enter("nvml", device_, function.name);
     const nvml::Return code = function.pointer(arguments...);
@@ -60,6 +69,7 @@ class Asker {
   CallWatch& watch_;
   int device_ = -1;
   nvml::Return trouble_ = nvml::kSuccess;
+  Clock::time_point until_ = Clock::time_point::max();
   std::int64_t calls_ = 0;
 };
 

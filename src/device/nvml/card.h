@@ -45,6 +45,8 @@ struct Card {
   std::optional<DearQuestions> dear;
   bool has_facts = false;
   bool asleep = false;
+  bool late = false;                            // its answers took too long in this read
+  std::int64_t rest_until_ns = 0, rest_ns = 0;  // after that it is left alone for a while
   unsigned architecture = nvml::kArchitectureUnknown;
   bool integrated = false;  // a known chip without memory of its own
   bool pcie_needs_meter = false;

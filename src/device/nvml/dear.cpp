@@ -60,13 +60,15 @@ DearQuestions::DearQuestions(std::shared_ptr<const Library> library, nvml::Devic
   std::thread([state = state_] { state->run(); }).detach();
 }
 
-DearAnswers DearQuestions::take(CallWatch& watch, int index) {
+std::optional<DearAnswers> DearQuestions::take(CallWatch& watch, int index, Asker::Clock::time_point until) {
   std::unique_lock lock(state_->mutex);
   while (!state_->done) {
     const char* call = state_->call;
     if (call != nullptr) watch.enter("nvml", index, call);
-    state_->changed.wait(lock, [this, call] { return state_->done || state_->call != call; });
+    const bool changed =
+        state_->changed.wait_until(lock, until, [this, call] { return state_->done || state_->call != call; });
     if (call != nullptr) watch.leave();
+    if (!changed) return std::nullopt;
   }
   return std::move(state_->answers);
 }

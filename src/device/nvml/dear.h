@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "device/nvml/process_lists.h"
@@ -26,8 +27,9 @@ class DearQuestions {
  public:
   // Starts to ask.
   DearQuestions(std::shared_ptr<const Library> library, nvml::Device device, bool fan, std::vector<std::uint8_t> kinds);
-  // Waits for the answers. The watch hears of each call that is waited for: one that hangs is this device's.
-  DearAnswers take(CallWatch& watch, int index);
+  // Waits for the answers until the time is over; then there are none yet. The watch hears of each call that is waited
+  // for: one that hangs is this device's.
+  std::optional<DearAnswers> take(CallWatch& watch, int index, Asker::Clock::time_point until);
 
  private:
   struct State;

@@ -135,7 +135,7 @@ void read_facts(Card& card, CardAsker& ask, const HostFiles& files) {
   read_identity(card, ask);
   if (ask.fine()) read_address(card, ask, files);
   if (ask.fine()) read_limits(card, ask);
-  card.has_facts = ask.fine();
+  card.has_facts = ask.fine() && !ask.plain().late();
   card.row = card.facts;
 }
 

@@ -14,9 +14,14 @@
 namespace gpuwright::device::nvidia {
 namespace {
 
+using Milliseconds = std::chrono::milliseconds;
+
 constexpr unsigned kMostDevices = 256;
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kBusPeriod = 10 * kSecond;
+constexpr std::int64_t kFirstRest = 5 * kSecond, kLastRest = 60 * kSecond;  // of a device that is too slow
+constexpr Milliseconds kMostOfOne{1500};                                    // for the questions to one device
+constexpr Milliseconds kLeastForAll{400};                                   // whatever the start of the library took
 
 bool any_asleep(const std::vector<BusDevice>& bus) {
   return std::any_of(bus.begin(), bus.end(), [](const BusDevice& device) { return device.asleep; });
@@ -264,6 +269,11 @@ NvmlSource::Outcome NvmlSource::reach(Card& card, Asker& ask) {
 NvmlSource::Outcome NvmlSource::read_device(Card& card, Asker& plain, const Round& round, Gpu& row) {
   CardAsker ask(plain, card);
   const nvml::Return memory = ask_all(card, ask, round, row);
+  note_lateness(card, plain);
+  if (card.late && !card.row.memory_total && memory == nvml::kTimeout) {
+    tell_slowness(card, plain, round.now_ns);
+    return Outcome::done;
+  }
   return judge(card, plain, memory);
 }
 
@@ -281,16 +291,20 @@ NvmlSource::Outcome NvmlSource::begin_devices(Asker& ask, const Round& round) {
     ask.turn_to(card.index);
     card.answers = false;
     card.position = -1;
-    card.dear.reset();
-    if (!card.has_facts) tell_what_the_bus_knows(card);
+    card.late = false;
+    allot(ask, first_end_, cards_.size() - 1);
+    const bool rests = round.now_ns < card.rest_until_ns;
+    if (!card.has_facts && !rests) tell_what_the_bus_knows(card);
     if (card.asleep) {
       tell_sleep(card);
     } else if (ask.watch().forbidden("nvml", card.index)) {
       tell_failure(card, ask, nvml::kTimeout);
+    } else if (rests) {
+      // As told when it was found too slow.
     } else {
       outcome = std::max(outcome, reach(card, ask));
       card.answers = card.handle != nullptr;
-      if (card.answers && !is_jetson(card)) ask_dear_questions(card, round);
+      if (card.answers && !is_jetson(card) && !card.dear) ask_dear_questions(card, round);
     }
   }
   return outcome;
@@ -299,8 +313,12 @@ NvmlSource::Outcome NvmlSource::begin_devices(Asker& ask, const Round& round) {
 NvmlSource::Outcome NvmlSource::read_processes_of(Card& card, Asker& plain, const Round& round,
                                                   std::vector<Process>& processes) {
   DearAnswers dear;
-  if (card.dear) dear = card.dear->take(plain.watch(), card.index);
-  card.dear.reset();
+  if (card.dear) {
+    if (auto answers = card.dear->take(plain.watch(), card.index, plain.until())) {
+      dear = std::move(*answers);
+      card.dear.reset();
+    }
+  }
   plain.add(dear.calls, dear.trouble);
   tell_fan(card, dear);
   CardAsker ask(plain, card);
@@ -309,12 +327,15 @@ NvmlSource::Outcome NvmlSource::read_processes_of(Card& card, Asker& plain, cons
     if (ask.fine()) read_process_utilization(card, ask, round, processes);
     tell_unified_memory(card, files_, listed, processes);
   }
+  note_lateness(card, plain);
   const Outcome outcome = judge(card, plain, nvml::kSuccess);
   if (!card.answers || !round.wants.processes) processes.clear();
   if (!card.answers) return outcome;
   tell_traffic_by_meter(card);
   card.gone = false;
   tell_state(card);
+  if (!card.late) card.rest_ns = 0;
+  if (card.late && card.row.state == State::ok) card.row.state_detail = "too slow to answer every question in time";
   return outcome;
 }
 
@@ -327,12 +348,42 @@ void NvmlSource::tell_sleep(Card& card) {
   explain_missing(card.row, Why::asleep);
 }
 
+// A device that is slow must not cost the others their turn. What it leaves of its share is theirs.
+void NvmlSource::allot(Asker& ask, Asker::Clock::time_point end, std::size_t others) {
+  const auto now = Asker::Clock::now();
+  const auto left = std::max(end - now, Asker::Clock::duration::zero());
+  const auto share = left / static_cast<std::int64_t>(others + 1);
+  ask.ask_until(now + std::min<Asker::Clock::duration>(share, kMostOfOne));
+}
+
+void NvmlSource::note_lateness(Card& card, Asker& ask) {
+  card.late = card.late || ask.late();
+}
+
+void NvmlSource::tell_slowness(Card& card, Asker& ask, std::int64_t now_ns) {
+  const Gpu told = card.facts;
+  tell_failure(card, ask, nvml::kTimeout);
+  if (!card.has_facts) card.row = card.facts = told;
+  card.answers = false;
+  card.row.state = State::unresponsive;
+  card.rest_ns = std::clamp(card.rest_ns * 2, kFirstRest, kLastRest);
+  card.rest_until_ns = now_ns + card.rest_ns;
+  card.row.state_detail = fmt::format(
+      "too slow: its answers took longer than the time for a reading; asked again after {} s", card.rest_ns / kSecond);
+  explain_missing(card.row, Why::unresponsive);
+}
+
 NvmlSource::Outcome NvmlSource::read_devices(Asker& ask, const Round& round, Snapshot& snapshot) {
+  const auto now = Asker::Clock::now();
+  first_end_ = std::max(first_end_, now + kLeastForAll);
+  last_end_ = std::max(last_end_, first_end_ + kLeastForAll / 4);
   Outcome outcome = begin_devices(ask, round);
+  std::size_t others = cards_.size();
   for (Card& card : cards_) {
     const std::size_t position = snapshot.gpus.size();
     snapshot.gpus.push_back(card.facts);
     ask.turn_to(card.index);
+    allot(ask, first_end_, --others);
     if (card.answers) outcome = std::max(outcome, read_device(card, ask, round, snapshot.gpus[position]));
     if (is_jetson(card)) {
       card.answers = false;
@@ -342,10 +393,13 @@ NvmlSource::Outcome NvmlSource::read_devices(Asker& ask, const Round& round, Sna
     card.position = static_cast<int>(position);
     snapshot.gpus[position] = card.row;
   }
+  others = cards_.size();
   for (Card& card : cards_) {
+    --others;
     if (!card.answers) continue;
     std::vector<Process> processes;
     ask.turn_to(card.index);
+    allot(ask, last_end_, others);
     outcome = std::max(outcome, read_processes_of(card, ask, round, processes));
     for (Process& process : processes) {
       process.gpu = card.position;
@@ -430,6 +484,8 @@ void NvmlSource::read(Snapshot& snapshot, CallWatch& watch) {
   if (!open(snapshot)) return;
   if (!library_->simulation().empty()) snapshot.simulated = library_->simulation();
   Asker ask(*library_, watch);
+  first_end_ = Asker::Clock::now() + watch.budget() * 3 / 4;
+  last_end_ = Asker::Clock::now() + watch.budget();
   read_everything(snapshot, ask, bus);
   snapshot.vendor_calls += ask.calls() + (meter_ != nullptr ? meter_->take_calls() : 0);
 }

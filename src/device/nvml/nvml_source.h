@@ -43,6 +43,10 @@ class NvmlSource : public Source {
   // Writes the facts of a device into `row` as soon as they are known: should a later call hang, it has a name.
   Outcome read_device(Card& card, Asker& ask, const Round& round, Gpu& row);
   void tell_sleep(Card& card);
+  // Gives the device its share of the time that is left for it and `others` after it.
+  static void allot(Asker& ask, Asker::Clock::time_point end, std::size_t others);
+  static void note_lateness(Card& card, Asker& ask);
+  void tell_slowness(Card& card, Asker& ask, std::int64_t now_ns);
   nvml::Return get_handle(Card& card, Asker& ask);
   void get_to_know(Card& card, CardAsker& ask);
   nvml::Return ask_all(Card& card, CardAsker& ask, const Round& round, Gpu& row);
@@ -70,7 +74,8 @@ class NvmlSource : public Source {
   std::vector<Card> before_;          // of the session before
   bool never_shut_down_ = false;      // a call hangs in the meter's thread
   std::int64_t started_ns_ = 0;
-  bool by_address_ = false;  // devices are asked for by PCI address, as some sleep
+  bool by_address_ = false;                        // devices are asked for by PCI address, as some sleep
+  Asker::Clock::time_point first_end_, last_end_;  // when the values, and when the processes have to be told
   std::vector<BusDevice> bus_;
   std::optional<std::int64_t> bus_read_ns_;
   Driver driver_;
