@@ -20,7 +20,7 @@ constexpr unsigned kMostDevices = 256;
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kBusPeriod = 10 * kSecond;
 constexpr std::int64_t kFirstRest = 5 * kSecond, kLastRest = 60 * kSecond;  // of a device that is too slow
-constexpr Milliseconds kMostOfOne{1500};                                    // for the questions to one device
+constexpr Milliseconds kLeastOfOne{100}, kMostOfOne{1500};                  // for the questions to one device
 constexpr Milliseconds kLeastForAll{400};                                   // whatever the start of the library took
 
 bool any_asleep(const std::vector<BusDevice>& bus) {
@@ -353,7 +353,8 @@ void NvmlSource::allot(Asker& ask, Asker::Clock::time_point end, std::size_t oth
   const auto now = Asker::Clock::now();
   const auto left = std::max(end - now, Asker::Clock::duration::zero());
   const auto share = left / static_cast<std::int64_t>(others + 1);
-  ask.ask_until(now + std::min<Asker::Clock::duration>(share, kMostOfOne));
+  // One that answers in time is asked even when those before it took all there was.
+  ask.ask_until(now + std::clamp<Asker::Clock::duration>(share, kLeastOfOne, kMostOfOne));
 }
 
 void NvmlSource::note_lateness(Card& card, Asker& ask) {
