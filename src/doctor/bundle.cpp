@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "doctor/capture.h"
+#include "doctor/secret_text.h"
 
 namespace gpuwright::doctor {
 namespace {
@@ -25,8 +26,6 @@ constexpr std::array<std::string_view, 23> kVariables = {
 constexpr std::array<std::string_view, 14> kLogWords = {
     "NVRM", "nvidia",   "nouveau", "amdgpu",        "kfd",           "i915", "xe ",
     "Xid",  "pcieport", "AER",     "Out of memory", "Linux version", "DMAR", "PM: suspend"};
-
-constexpr std::array<std::string_view, 6> kSecretWords = {"password", "passwd", "token", "secret", "api_key", "apikey"};
 
 bool is_hex(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
@@ -119,25 +118,24 @@ class Redactor {
  public:
   explicit Redactor(const Secrets& secrets) : secrets_(secrets) {}
 
-  std::string line(std::string_view text) {
-    if (const std::size_t at = secret_value(text); at != std::string_view::npos)
-      return words(text.substr(0, at)) + " (redacted)";
-    return words(text);
-  }
+  std::string line(std::string_view text) { return words(without_serial_numbers(without_secret_values(text))); }
 
- private:
-  static std::size_t secret_value(std::string_view text) {
-    const std::string low = lower(text);
-    for (const std::string_view word : kSecretWords)
-      if (const std::size_t at = low.find(word); at != std::string::npos)
-        if (const std::size_t sign = low.find_first_of("=: ", at + word.size()); sign != std::string::npos)
-          return sign + 1;
-    return std::string_view::npos;
-  }
-
+  // For what is no line of its own, such as a text of JSON.
   std::string words(std::string_view text) {
     std::string result;
     for (std::size_t at = 0; at < text.size();) {
+      if (const HomeName home = home_name_at(text.substr(at)); home.end > 0) {
+        result += std::string(text.substr(at, home.begin)) +
+                  person(std::string(text.substr(at + home.begin, home.end - home.begin)));
+        at += home.end;
+        continue;
+      }
+      if (const std::size_t length =
+              at == 0 || text[at - 1] == '_' || !is_word(text[at - 1]) ? key_at(text.substr(at)) : 0) {
+        result += "(redacted)";
+        at += length;
+        continue;
+      }
       const bool begins = at == 0 || !is_word(text[at - 1]);
       const auto [length, other] = begins ? replacement(text.substr(at)) : std::pair<std::size_t, std::string>{0, ""};
       if (length > 0 && !(at > 0 && (text[at - 1] == '.' || text[at - 1] == ':'))) {
@@ -150,6 +148,7 @@ class Redactor {
     return result;
   }
 
+ private:
   std::pair<std::size_t, std::string> replacement(std::string_view rest) {
     if (const std::size_t length = uuid_at(rest)) return {length, uuid(std::string(rest.substr(0, length)))};
     if (const std::size_t length = mail_at(rest)) return {length, "name@example.org"};
@@ -161,13 +160,19 @@ class Redactor {
     return {0, ""};
   }
 
+  // The user is "user", everybody else "user2", "user3"...
+  std::string person(const std::string& name) {
+    if (name == secrets_.user || name == "user") return "user";
+    return fmt::format("user{}", people_.emplace(name, people_.size() + 2).first->second);
+  }
+
   std::string uuid(const std::string& text) {
     const auto [known, added] = uuids_.emplace(text, uuids_.size() + 1);
     return fmt::format("{}00000000-0000-0000-0000-{:012d}", text.substr(0, 4), known->second);
   }
 
   const Secrets& secrets_;
-  std::map<std::string, std::size_t> uuids_;
+  std::map<std::string, std::size_t> uuids_, people_;
 };
 
 std::string redacted_by(Redactor& redactor, std::string_view text) {
@@ -218,14 +223,6 @@ bool starts_with_any(std::string_view name, const auto& prefixes) {
   return std::any_of(prefixes.begin(), prefixes.end(), [&](std::string_view one) { return name.starts_with(one); });
 }
 
-// "NVIDIA_API_KEY", "TORCH_HUB_TOKEN".
-bool tells_a_secret(std::string_view name) {
-  const std::string low = lower(name);
-  return low.find("key") != std::string::npos ||
-         std::any_of(kSecretWords.begin(), kSecretWords.end(),
-                     [&](std::string_view word) { return low.find(word) != std::string::npos; });
-}
-
 Json variables(const Host& host, Redactor& redactor) {
   Json env = Json::object();
   for (const auto& [name, value] : host.environment())
@@ -240,7 +237,7 @@ Json log_lines(const Host& host, Redactor& redactor) {
   for (const std::string& line : host.kernel_log()->lines) {
     const bool wanted = std::any_of(kLogWords.begin(), kLogWords.end(),
                                     [&](std::string_view word) { return line.find(word) != std::string::npos; });
-    if (wanted && ++kept <= kMostLogLines) lines.push(redactor.line(line));
+    if (wanted && ++kept <= kMostLogLines) lines.push(redactor.line(without_process_names(line)));
   }
   return lines;
 }

@@ -167,17 +167,60 @@ TEST(Bundle, NamesNobody) {
   EXPECT_EQ(redacted("link a0:36:9f:12:34:56 up", secrets), "link 02:00:00:00:00:00 up");
   EXPECT_EQ(redacted("fe80::a236:9fff:fe12:3456", secrets), "2001:db8::1");
   EXPECT_EQ(redacted("ada.l@example.com wrote", secrets), "name@example.org wrote");
-  EXPECT_EQ(redacted("\"auth\": {\"token\": \"abc\"}", secrets), "\"auth\": {\"token\": (redacted)");
+  EXPECT_EQ(redacted("\"auth\": {\"token\": \"abc\"}", secrets), "\"auth\": {\"token\": \"(redacted)\"}");
   EXPECT_EQ(redacted("PASSWORD=hunter2", secrets), "PASSWORD= (redacted)");
   EXPECT_EQ(redacted("GPU-1b0e3d4c-2f6a-4c1d-9d3e-7a5b6c7d8e9f GPU-1b0e3d4c-2f6a-4c1d-9d3e-7a5b6c7d8e9f", secrets),
             "GPU-00000000-0000-0000-0000-000000000001 GPU-00000000-0000-0000-0000-000000000001");
+}
+
+// The forms of the keys are those that their givers document; none of these is a real one.
+TEST(Bundle, KeepsNoSecretOfAHostFullOfThem) {
+  const std::vector<std::string> secrets = {"nvapi-S3cretOne",
+                                            "hf_abcdefghijklmnopqrstuvwxyz012345",
+                                            "ghp_0123456789abcdefghijABCDEFGHIJ012345",
+                                            "gho_0123456789abcdefghij",
+                                            "github_pat_11ABCDEFG0_abcdefghij",
+                                            "glpat-abcdEFGH1234_-xyz",
+                                            "sk-proj-abcd1234efgh5678",
+                                            "AKIAABCDEFGHIJKLMNOP",
+                                            "ASIAABCDEFGHIJKLMNOP",
+                                            "xoxb-1234-5678-abcdef",
+                                            "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0"};
+  std::string log =
+      R"("NVRM: Xid (PCI:0000:01:00): 31, pid=99, name=secretproc, Ch 8", "NVRM: GPU serial 1650223004412",
+      "Out of memory: Killed process 7 (oomproc) total-vm:1kB", "NVRM: Comm: commproc Tainted",
+      "amdgpu: in page from Process amdproc pid 7 thread amdthread:cs0 pid 8", "nvidia: Serial Number: ABC12345678")";
+  std::string daemon =
+      R"({"registry-auth": "hunter3", "authToken": "hunter4", "a": {"key": "hunter5"}, "runtimes": {}})";
+  for (const std::string& secret : secrets) log += ", \"nvidia: login " + secret + " at x:" + secret + "\"";
+  Tree tree;
+  tree.file("gpuwright-host.json", R"({"env": {"USER": "ada", "HOME": "/home/ada", "NVIDIA_API_KEY": "hunter6",
+      "NVIDIA_AUTH": "hunter7", "CUDA_CRED": "hunter8", "NCCL_PASS": "hunter9", "CUDA_HOME": "/home/carol/cuda",
+      "TORCH_HOME": "/scratch/erin", "PATH": "/home/alice/bin:/data/home/dave:/mnt/home/frank/x:/Users/grace:/root/bin",
+      "NCCL_X": "password=hunter1 secret=hunter2"}, "kernel_log": [)" +
+                                       log + "]}\n");
+  tree.file("etc/docker/daemon.json", daemon).file("proc/modules", "nvidia 1 2 - Live 0x0\n");
+  const auto host = Host::open(tree.root());
+  const auto catalog = catalog::Catalog::load();
+  ASSERT_TRUE(host && catalog);
+  host->text("/etc/docker/daemon.json");
+  const Machine machine(*host, *catalog, nullptr);
+  const std::string text = archive_text(bundle(machine));
+  for (const std::string& secret : secrets) EXPECT_THAT(text, Not(HasSubstr(secret)));
+  for (const char* word : {"secretproc", "1650223004412", "oomproc", "commproc", "amdproc", "amdthread", "ABC12345678",
+                           "hunter", "carol", "erin", "alice", "dave", "frank", "grace", "ada\""})
+    EXPECT_THAT(text, Not(HasSubstr(word))) << word;
+  EXPECT_THAT(text, AllOf(HasSubstr("/root/bin"), HasSubstr("Xid (PCI:0000:01:00): 31, pid=99"),
+                          HasSubstr("/home/user\""), HasSubstr("\"runtimes\": {}}")));
 }
 
 TEST(Bundle, LeavesVersionsAndAddressesOfDevices) {
   const Secrets secrets{"ada", "gpu01"};
   for (const char* text :
        {"libcuda.so.580.95.05", "0000:01:00.0", "NVRM: Xid (PCI:0000:01:00): 79, pid=1", "torch 2.9.1+cu128",
-        "Linux version 6.8.0-88-generic", "cudnn 9.10.2.21", "12:34:56", "std::vector"})
+        "Linux version 6.8.0-88-generic", "cudnn 9.10.2.21", "12:34:56", "std::vector",
+        "/lib/hf_transfer-0.1.9.dist-info", "iommu.passthrough=1 vconsole.keymap=us", "Author: NVIDIA",
+        "serial8250: ttyS0", "task-scheduler-of-disk-1", "/root/venv", "bypass: 1"})
     EXPECT_EQ(redacted(text, secrets), text);
 }
 
