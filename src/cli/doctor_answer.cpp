@@ -1,4 +1,4 @@
-#include "cli/doctor_answer.h"
+#include "cli/live/stat_json.h"
 
 #include <fmt/format.h>
 
@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cli/doctor_software.h"
 #include "cli/explain_answer.h"
+#include "cli/live/stat_json.h"
 #include "cli/style.h"
 #include "cli/table.h"
 #include "doctor/distribution.h"
@@ -191,6 +192,16 @@ void print_diagnosis(const Machine& machine, const Diagnosis& diagnosis, bool ev
   if (everything) print_checks(diagnosis, console);
 }
 
+// What the drivers tell of the GPUs: the fields of gpuwright.stat/1. Null where none was asked.
+Json devices_json(const device::Snapshot* snapshot) {
+  if (snapshot == nullptr) return {};
+  const Json told = stat_json(*snapshot);
+  Json devices = Json::object();
+  for (const char* key : {"drivers", "gpus", "sources"})
+    if (const Json* value = told.find(key)) devices.set(key, *value);
+  return devices;
+}
+
 Json to_json(const Machine& machine, const Diagnosis& diagnosis) {
   Json findings = Json::array(), checks = Json::array();
   for (const Finding& finding : diagnosis.findings) {
@@ -212,6 +223,7 @@ Json to_json(const Machine& machine, const Diagnosis& diagnosis) {
                             ? Json(machine.snapshot()->simulated)
                             : Json())
       .set("host", machine_json(machine))
+      .set("devices", devices_json(machine.snapshot()))
       .set("findings", std::move(findings))
       .set("checks", std::move(checks));
 }

@@ -238,6 +238,59 @@ def check_every_scenario():
     check("nvidia-ml-py on faulty", text.split("\n")[:3], ["1 15", "3 4", "5 16"])
 
 
+# What nvidia-ml-py tells of a device, in doctor's units.
+DEVICE_FACTS = """
+import json
+import pynvml as n
+n.nvmlInit()
+def facts(d):
+    pci, limits = n.nvmlDeviceGetPciInfo(d), n.nvmlDeviceGetPowerManagementLimitConstraints(d)
+    memory = n.nvmlDeviceGetMemoryInfo(d, version=n.nvmlMemory_v2)
+    bar1 = n.nvmlDeviceGetBAR1MemoryInfo(d)
+    clock = lambda kind: n.nvmlDeviceGetMaxClockInfo(d, kind) * 1000000
+    errors = lambda kind, counter: n.nvmlDeviceGetTotalEccErrors(d, kind, counter)
+    return {
+        "name": n.nvmlDeviceGetName(d), "uuid": n.nvmlDeviceGetUUID(d), "serial": n.nvmlDeviceGetSerial(d),
+        "vbios": n.nvmlDeviceGetVbiosVersion(d), "device_minor": n.nvmlDeviceGetMinorNumber(d),
+        "pci_address": "%04x:%02x:%02x.0" % (pci.domain, pci.bus, pci.device),
+        "pci_id": "%04x:%04x" % (pci.pciDeviceId & 0xFFFF, pci.pciDeviceId >> 16),
+        "compute_capability": "%d.%d" % n.nvmlDeviceGetCudaComputeCapability(d),
+        "memory_total_bytes": memory.total, "memory_reserved_bytes": memory.reserved, "memory_free_bytes": memory.free,
+        "bar1_total_bytes": bar1.bar1Total, "power_limit_watts": n.nvmlDeviceGetEnforcedPowerLimit(d) / 1000,
+        "power_limit_default_watts": n.nvmlDeviceGetPowerManagementDefaultLimit(d) / 1000,
+        "power_limit_min_watts": limits[0] / 1000, "power_limit_max_watts": limits[1] / 1000,
+        "sm_clock_max_hertz": clock(n.NVML_CLOCK_SM), "memory_clock_max_hertz": clock(n.NVML_CLOCK_MEM),
+        "temperature_celsius": n.nvmlDeviceGetTemperature(d, n.NVML_TEMPERATURE_GPU),
+        "temperature_slowdown_celsius": n.nvmlDeviceGetTemperatureThreshold(d, n.NVML_TEMPERATURE_THRESHOLD_SLOWDOWN),
+        "pcie_generation": n.nvmlDeviceGetCurrPcieLinkGeneration(d), "pcie_width": n.nvmlDeviceGetCurrPcieLinkWidth(d),
+        "pcie_generation_max": n.nvmlDeviceGetMaxPcieLinkGeneration(d),
+        "pcie_width_max": n.nvmlDeviceGetMaxPcieLinkWidth(d),
+        "ecc_enabled": bool(n.nvmlDeviceGetEccMode(d)[0]),
+        "ecc_corrected_volatile": errors(n.NVML_MEMORY_ERROR_TYPE_CORRECTED, n.NVML_VOLATILE_ECC),
+        "ecc_uncorrected_aggregate": errors(n.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, n.NVML_AGGREGATE_ECC),
+        "remapped_rows_corrected": n.nvmlDeviceGetRemappedRows(d)[0],
+        "mig_mode": bool(n.nvmlDeviceGetMigMode(d)[0]), "persistence_mode": bool(n.nvmlDeviceGetPersistenceMode(d)),
+        "display_active": bool(n.nvmlDeviceGetDisplayActive(d)), "performance_state": n.nvmlDeviceGetPerformanceState(d),
+        "compute_mode": {0: "default", 2: "prohibited", 3: "exclusive process"}[n.nvmlDeviceGetComputeMode(d)]}
+devices = [facts(n.nvmlDeviceGetHandleByIndex(i)) for i in range(n.nvmlDeviceGetCount())]
+print(json.dumps([n.nvmlSystemGetDriverVersion(), n.nvmlSystemGetCudaDriverVersion() / 1000, devices]))
+"""
+
+
+def check_doctor():
+    environment = simulated("8xh100", GPUWRIGHT_SIMULATE_TIME="10")
+    driver, cuda, devices = json.loads(run([sys.executable, "-W", "ignore", "-c", DEVICE_FACTS], environment))
+    answer = json.loads(subprocess.run([GPUWRIGHT, "doctor", "--json"], env=environment, capture_output=True, text=True,
+                                       check=False).stdout)["devices"]
+    check("doctor: driver", answer["drivers"][0]["version"], driver)
+    check("doctor: CUDA", float(answer["drivers"][0]["cuda_version"]), cuda)
+    check("doctor: devices", len(answer["gpus"]), len(devices))
+    for mine, theirs in zip(answer["gpus"], devices):
+        for key, value in theirs.items():
+            check(f"doctor: GPU {mine['index']} {key}, as nvidia-ml-py's", mine[key], value)
+    return len(devices) * len(devices[0])
+
+
 def check_exports():
     symbols = run(["nm", "-D", "--defined-only", os.path.join(FOLDER, "libnvidia-ml.so.1")], dict(os.environ))
     foreign = [line for line in symbols.splitlines() if not line.split()[-1].startswith("nvml")]
@@ -267,11 +320,13 @@ def main():
             sleeper.kill()
             sleeper.wait()
     check_every_scenario()
+    covered = check_doctor()
     check_exports()
     for failure in failures:
         print(failure)
     print(f"{len(failures)} differences" if failures else
-          f"gpustat, nvitop and nvidia-ml-py read what the scenarios say; stat agrees with them on {fields} values")
+          f"gpustat, nvitop and nvidia-ml-py read what the scenarios say; stat agrees with them on {fields} values, "
+          f"doctor with nvidia-ml-py on {covered}")
     return 1 if failures else 0
 
 
