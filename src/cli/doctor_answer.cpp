@@ -1,7 +1,5 @@
 #include "cli/doctor_answer.h"
 
-#include "cli/live/stat_json.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 #include "doctor/doctor.h"
 
 #include <gtest/gtest.h>
+#include <re2/re2.h>
 
 #include <filesystem>
-#include <regex>
 #include <set>
 
 #include "base/file.h"
@@ -29,15 +29,15 @@ TEST(Doctor, EveryProblemThatTheChecksNameHasARow) {
   const auto book = ProblemBook::load();
   ASSERT_TRUE(book) << book.error().message();
   const std::string folder = std::string(GPUWRIGHT_SOURCE_DIR) + "/src/doctor/checks";
-  const std::regex id(R"re("((?:pci|kmod|drv|dev|fab|hw|sys|ct|amd|intel|nccl|k8s|slurm|perf)\.[a-z_0-9]+)")re");
+  const re2::RE2 id(R"re("((?:pci|kmod|drv|dev|fab|hw|sys|ct|amd|intel|nccl|k8s|slurm|perf)\.[a-z_0-9]+)")re");
   std::set<std::string> checks;
   for (const Check& check : all_checks()) checks.emplace(check.id);
   int seen = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const auto text = read_file(entry.path().string(), 1 << 20);
     ASSERT_TRUE(text);
-    for (std::sregex_iterator match(text->begin(), text->end(), id), end; match != end; ++match) {
-      const std::string name = (*match)[1];
+    re2::StringPiece rest(*text);
+    for (std::string name; re2::RE2::FindAndConsume(&rest, id, &name);) {
       if (name == "slurm.conf" || checks.contains(name)) continue;
       ++seen;
       EXPECT_NE(book->find(name), nullptr) << name << " in " << entry.path().filename();
