@@ -14,8 +14,9 @@
 
 namespace gpuwright {
 
-// Not thread-safe. The child ends with its parent, ignores what is typed at the terminal (the parent decides), and has
-// no descriptor of the parent open but its own end of the socket: its standard streams lead to /dev/null.
+// Not thread-safe. The child ends with its parent, ignores what is typed at the terminal and SIGTERM (the parent
+// decides), and has no descriptor of the parent open but its own end of the socket: its standard streams lead to
+// /dev/null.
 class Worker {
  public:
   // The body runs in the child; what it returns is the exit code. `name` is what ps shows, at most 15 characters.

@@ -37,8 +37,8 @@ TEST(Worker, TellsHowItEnded) {
   EXPECT_EQ(exits->ended(milliseconds(5000))->text(), "ended with exit code 7");
   auto throws = Worker::start("test", [](int) -> int { throw std::runtime_error("a bug"); });
   EXPECT_EQ(throws->ended(milliseconds(5000))->exit_code, 70);
-  auto dies = Worker::start("test", [](int) { return std::raise(SIGTERM); });
-  EXPECT_EQ(dies->ended(milliseconds(5000))->text(), "ended by signal 15 (Terminated)");
+  auto dies = Worker::start("test", [](int) { return std::raise(SIGALRM); });
+  EXPECT_EQ(dies->ended(milliseconds(5000))->text(), "ended by signal 14 (Alarm clock)");
 }
 
 TEST(Worker, IsKilledAndCollected) {
