@@ -130,6 +130,9 @@ TEST(Free, WordsForTheEnvironment) {
   }
   EXPECT_EQ(visible_devices(snapshot, {&snapshot.gpus[1], &snapshot.gpus[3]}, false), "HIP_VISIBLE_DEVICES=0,1");
   EXPECT_EQ(visible_devices(snapshot, {&snapshot.gpus[3]}, false), "HIP_VISIBLE_DEVICES=1");
+  device::Snapshot selected = snapshot;
+  keep_only(selected, {3});
+  EXPECT_EQ(visible_devices(snapshot, {&selected.gpus[0]}, false), "HIP_VISIBLE_DEVICES=1");
 }
 
 TEST(Processes, WhereTheyRun) {

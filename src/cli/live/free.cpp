@@ -37,6 +37,7 @@ struct FreeRequest {
 struct FreeAnswer {
   std::vector<Judged> judged;
   std::vector<const device::Gpu*> chosen;
+  std::string environment;  // that shows a program the chosen ones
   bool enough = false;
 };
 
@@ -88,18 +89,20 @@ std::string hide_invisible(Snapshot& snapshot, const Arguments& arguments) {
 // `export $(...)` loses the exit code: what it then starts finds no GPU rather than those of others.
 constexpr std::string_view kNothingVisible = "CUDA_VISIBLE_DEVICES=\n";
 
-FreeAnswer answer_for(const Snapshot& snapshot, const FreeRequest& request) {
+// Of what may be taken; `whole` has the GPUs that runtimes count, too.
+FreeAnswer answer_for(const Snapshot& snapshot, const Snapshot& whole, const FreeRequest& request) {
   FreeAnswer answer;
   answer.judged = judge(snapshot, request.rules);
   answer.chosen = choose(answer.judged, request.count);
+  answer.environment = visible_devices(whole, answer.chosen, request.by_uuid);
   answer.enough = answer.chosen.size() >= request.count.value_or(1);
   return answer;
 }
 
-Json json_of(const Snapshot& snapshot, const FreeRequest& request, const FreeAnswer& answer, const std::string& note) {
+Json json_of(const Snapshot& snapshot, const FreeAnswer& answer, const std::string& note) {
   Json json = snapshot_head("gpuwright.free/1", snapshot);
   json.set("enough", answer.enough);
-  json.set("environment", answer.enough ? Json(visible_devices(snapshot, answer.chosen, request.by_uuid)) : Json());
+  json.set("environment", answer.enough ? Json(answer.environment) : Json());
   Json chosen = Json::array();
   for (const device::Gpu* gpu : answer.chosen) chosen.push(gpu->index);
   json.set("chosen", std::move(chosen));
@@ -132,14 +135,14 @@ void print_obstacles(const FreeAnswer& answer, const Console& console) {
 void print_answer(const Snapshot& snapshot, const FreeRequest& request, const FreeAnswer& answer,
                   const std::string& note, const Console& console) {
   if (console.json) {
-    console.out << json_of(snapshot, request, answer, note).dump() << '\n';
+    console.out << json_of(snapshot, answer, note).dump() << '\n';
     return;
   }
   const std::string banner = simulated_banner(snapshot);
   if (!banner.empty()) console.err << banner << '\n';
   if (!note.empty()) console.err << "note: " << printable(note) << '\n';
   if (answer.enough) {
-    console.out << visible_devices(snapshot, answer.chosen, request.by_uuid) << '\n';
+    console.out << answer.environment << '\n';
     if (console.terminal)
       console.err << "free at this moment, not reserved: another program may take them before yours starts\n";
     return;
@@ -159,18 +162,24 @@ Result<int> run_free(const Arguments& arguments, const Console& console) {
   const FreeRequest request = GW_TRY(read_request(arguments));
   device::Wants wants;
   wants.process_utilization = false;
-  auto feed = GW_TRY(open_feed(arguments, wants));
+  // Runtimes count all GPUs, whichever --gpu leaves to choose from.
+  Arguments of_all = arguments;
+  of_all.remove("--gpu");
+  auto feed = GW_TRY(open_feed(of_all, wants));
   Signals signals;
   const auto begin = Clock::now();
   bool shows_progress = false;
   while (true) {
-    Snapshot snapshot = GW_TRY(next_snapshot(*feed));
+    const Snapshot whole = GW_TRY(next_snapshot(*feed));
+    Snapshot snapshot = whole;
+    if (const auto selection = arguments.value("--gpu"); selection && !whole.gpus.empty())
+      keep_only(snapshot, GW_TRY(select_gpus(whole, *selection)));
     if (is_missing(snapshot) && snapshot.gpus.empty() && !console.json) {
       console.out << kNothingVisible;
       return report_missing(snapshot, console);
     }
     const std::string note = hide_invisible(snapshot, arguments);
-    const FreeAnswer answer = answer_for(snapshot, request);
+    const FreeAnswer answer = answer_for(snapshot, whole, request);
     const double waited = std::chrono::duration<double>(Clock::now() - begin).count();
     if (answer.enough || waited >= request.wait.value_or(0)) {
       if (shows_progress) console.err << "\r\033[K";
