@@ -209,8 +209,8 @@ class Terminal:
 def a_terminal_stays_one(program):
     code = """
 import os, signal, sys, time
-print([os.isatty(d) for d in (0, 1, 2)], os.get_terminal_size(1).columns, flush=True)
 signal.signal(signal.SIGWINCH, lambda *_: print('now', os.get_terminal_size(1).columns, flush=True))
+print([os.isatty(d) for d in (0, 1, 2)], os.get_terminal_size(1).columns, flush=True)
 print('said', input(), flush=True)
 try:
     time.sleep(80)
