@@ -211,8 +211,9 @@ def a_terminal_stays_one(program):
 import os, signal, sys, time
 signal.signal(signal.SIGWINCH, lambda *_: print('now', os.get_terminal_size(1).columns, flush=True))
 print([os.isatty(d) for d in (0, 1, 2)], os.get_terminal_size(1).columns, flush=True)
-print('said', input(), flush=True)
+line = input()
 try:
+    print('said', line, flush=True)
     time.sleep(80)
 except KeyboardInterrupt:
     print('interrupted', flush=True)
