@@ -105,18 +105,6 @@ void print_checks(const Diagnosis& diagnosis, const Console& console) {
   table.print(console);
 }
 
-Json fact_json(const FactValue& fact) {
-  const auto value = [&](const std::string& item) -> Json {
-    if (!fact.number) return item;
-    if (const auto whole = to_integer(item)) return *whole;
-    return to_number(item).value_or(0);
-  };
-  if (!fact.list) return value(fact.items.front());
-  Json list = Json::array();
-  for (const std::string& item : fact.items) list.push(value(item));
-  return list;
-}
-
 std::string_view layer_of(const Diagnosis& diagnosis, const Finding& finding) {
   for (const CheckResult& result : diagnosis.checks)
     for (const doctor::Problem& problem : result.outcome.problems)
@@ -206,7 +194,7 @@ Json to_json(const Machine& machine, const Diagnosis& diagnosis) {
   Json findings = Json::array(), checks = Json::array();
   for (const Finding& finding : diagnosis.findings) {
     Json facts = Json::object();
-    for (const FactValue& fact : finding.facts) facts.set(fact.name, fact_json(fact));
+    for (const FactValue& fact : finding.facts) facts.set(fact.name, to_json(fact));
     findings.push(to_json(finding).set("layer", layer_of(diagnosis, finding)).set("facts", std::move(facts)));
   }
   for (const CheckResult& result : diagnosis.checks)

@@ -14,18 +14,6 @@ namespace {
 
 constexpr int kIndent = 4;
 
-Json to_json(const FactValue& fact) {
-  const auto value = [&](const std::string& item) -> Json {
-    if (!fact.number) return item;
-    if (const auto whole = to_integer(item)) return *whole;
-    return to_number(item).value_or(0);
-  };
-  if (!fact.list) return value(fact.items.front());
-  Json list = Json::array();
-  for (const std::string& item : fact.items) list.push(value(item));
-  return list;
-}
-
 Json to_json(const Evidence& evidence) {
   return Json()
       .set("source", evidence.source)
@@ -110,6 +98,18 @@ std::string for_people(const FactValue& fact) {
 }
 
 }  // namespace
+
+Json to_json(const FactValue& fact) {
+  const auto value = [&](const std::string& item) -> Json {
+    if (!fact.number) return item;
+    if (const auto whole = to_integer(item)) return *whole;
+    return to_number(item).value_or(0);
+  };
+  if (!fact.list) return value(fact.items.front());
+  Json list = Json::array();
+  for (const std::string& item : fact.items) list.push(value(item));
+  return list;
+}
 
 bool is_bad(const explain::Explanation& explanation) {
   return std::any_of(explanation.findings.begin(), explanation.findings.end(), [](const Finding& finding) {
